@@ -11,6 +11,7 @@ import pytest
 
 import dpjax
 from dpjax.diagnostics.summary import Summary
+from dpjax.posterior.saving import Writer, read
 
 MODEL = dpjax.models.linear_regression(
     covariate_mean=[0.0], covariate_cov=[[1.0]], coef_prior=dpjax.models.NormalPrior(0.0, 1.0), noise_variance=1.0
@@ -61,6 +62,34 @@ def test_all_kinds_of_results_are_read_as_they_were(posterior: dpjax.Posterior, 
     np.testing.assert_array_equal(again[1].draws["mean"], batch[1].draws["mean"])
     more = dpjax.sample(jax.random.key(3), again.model, again.releases[0], **short)
     assert dpjax.Posterior.concat([again[0], more]).draws["mean"].shape == (4, 10)
+
+
+LAPLACE, TOTAL = dpjax.Laplace(1.0), dpjax.statistics.total("y", -1.0, 1.0)
+VALUES = {
+    "unknown number": dpjax.Release([1.0], LAPLACE, TOTAL, n=dpjax.UnknownCount(dpjax.models.PoissonCount(9.0))),
+    "local": dpjax.LocalRelease(np.array([0.1, 0.2]), LAPLACE),
+    "promise": dpjax.Gaussian(2.0, privacy=dpjax.Privacy("zcdp", "add-or-remove", rho=0.1)),
+    "several": dpjax.joint(dpjax.Release([1.0], LAPLACE, TOTAL, n=9), dpjax.Release([2.0], LAPLACE, TOTAL, n=9)),
+    "wrapped": dpjax.Censored(dpjax.Laplace(np.array([1.0, 2.0])), lower=0.0),
+    "model": dpjax.models.categorical([1.0, 2.0, 3.0]),
+    "numbers": {"a": (np.float32(1.5), 3, float("inf"), True, None), "b": [np.arange(3), jax.numpy.ones(2)]},
+}
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize("name", VALUES)
+def test_a_value_is_read_as_it_was_written(name: str) -> None:
+    """Of the kinds that results are made of: leaves, their types, and what belongs to the structure."""
+    writer = Writer()
+    node = json.loads(json.dumps(writer.value(VALUES[name])))
+    found = read(writer.arrays, node)
+    if name == "model":
+        assert found.recipe.form == VALUES[name].recipe.form
+        return
+    assert jax.tree.structure(found) == jax.tree.structure(VALUES[name])
+    for one, other in zip(jax.tree.leaves(VALUES[name]), jax.tree.leaves(found), strict=True):
+        assert type(one) is type(other)
+        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.x64

@@ -135,6 +135,25 @@ def test_a_covariate_that_is_passed_as_public_is_refused() -> None:
         private_target(regression, {"y": Y}, x=X)
 
 
+def far(x, y=None) -> None:
+    mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
+    with numpyro.plate("records", len(x)):
+        numpyro.sample("y", dist.Normal(mean * jnp.sqrt(x - 10.0), 1.0), obs=y)
+
+
+@pytest.mark.x64
+def test_no_error_of_a_model_depends_on_confidential_covariates() -> None:
+    """It was tried on the first records, and an error told whether one was out of its range."""
+    data = {"y": np.zeros(9)}
+    for covariate in (np.linspace(11.0, 19.0, 9), np.linspace(1.0, 9.0, 9)):
+        with pytest.raises(ValueError, match=r"^fn: given a model without a finite density .*examples="):
+            private_target(far, data, {"x": covariate})
+        assert private_target(far, data, {"x": covariate}, examples={"x": np.array([12.0, 15.0])}).dimension == 1
+    for examples in ({}, {"x": np.ones((2, 3))}, {"x": np.ones(0)}, {"z": np.ones(3)}):
+        with pytest.raises(ValueError, match=r"^examples: given shapes"):
+            private_target(far, data, {"x": np.ones(9)}, examples=examples)
+
+
 @pytest.mark.slow
 def test_rounding_is_not_taken_for_another_model() -> None:
     data = {"x": RNG.normal(size=(9, 50)), "exposure": np.full(9, 1e3), "group": np.arange(9) % 3}

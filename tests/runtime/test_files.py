@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from dpjax._util import files
 from dpjax._util.files import held, write_whole
 from tests.runtime.killed_files import Death, dying
 
@@ -81,3 +82,16 @@ def test_a_lock_follows_its_name(path: Path) -> None:
         assert not lock.is_held()
         with held(path, 0.0) as other:
             assert other.is_held()
+
+
+def test_without_posix_locks_a_second_file_is_locked(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows, where an open file can be neither replaced nor removed."""
+    monkeypatch.setattr(files, "fcntl", None)
+    with held(path, 0.0) as lock:
+        assert lock.is_held()
+        with pytest.raises(TimeoutError), held(path, 0.0):
+            pass
+    path.with_name("result.npz.0.unfinished").write_bytes(b"half")
+    write_whole(path, lambda file: file.write(b"all"))
+    assert path.read_bytes() == b"all"
+    assert names_beside(path) <= {path.name, path.name + ".lock"}

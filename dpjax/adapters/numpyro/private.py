@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_count, fail, is_traced
+from dpjax._util.validation import check_count, fail
 from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.inspection import inspect
 from dpjax.adapters.numpyro.trace import Layout
@@ -27,6 +27,7 @@ def private_target(
     covariates: Mapping[str, Any] | None = None,
     *,
     chunk_size: int = CHUNK_SIZE,
+    examples: Mapping[str, Any] | None = None,
     **arguments: Any,
 ) -> Target:
     """The posterior of a NumPyro model of one plate of records given all of its data, on the unconstrained scale.
@@ -42,6 +43,10 @@ def private_target(
         Arguments of ``fn`` with one entry for each record [n, ...]. They are as confidential as the records.
     chunk_size
         How many records' gradients are in memory at once.
+    examples
+        Made-up covariates with one entry for each of some records, like `covariates`. The model is tried on them if it
+        has no finite density at simulated ones of order 1. **Never the confidential ones**: an error would depend on
+        them.
     **arguments
         Further arguments of ``fn``, the same for all records and public.
 
@@ -73,6 +78,7 @@ def private_target(
     check_named("covariates", covariates)
     data = {**records, **covariates}
     check_records(data)
+    check_examples(examples, covariates)
     layout, exchangeable, _ = inspect(fn, tuple(data), None, arguments | covariates)
     check_record_differences(layout, exchangeable, covariates)
 
@@ -98,7 +104,7 @@ def private_target(
     def log_likelihood(unconstrained: Parameters, record: Records) -> Array:
         return density(prior.constrain(unconstrained), record)
 
-    check_factorization(densities_of, covariates, prior.log_prior, density)
+    check_factorization(densities_of, covariates, prior.log_prior, density, examples)
     start = jax.eval_shape(lambda key: prior.unconstrain(prior.sample_prior(key)), jax.random.key(0))
     return build_target(Terms(log_likelihood, log_prior, prior.constrain), data, start, chunk_size)
 
@@ -110,11 +116,24 @@ def check_named(argument: str, value: Any) -> None:
         fail(argument, type(value).__name__, "a dict such as {'y': y}", remedy, error=TypeError)
 
 
+def check_examples(examples: Any, covariates: Mapping[str, Any]) -> None:
+    """Raise unless made-up covariates, if there are any, have the names and shapes of the others."""
+    if examples is None:
+        return
+    check_named("examples", examples)
+    given, expected = (
+        {name: jnp.shape(value)[1:] for name, value in values.items()} for values in (examples, covariates)
+    )
+    if given != expected or any(len(value) == 0 for value in examples.values()):
+        fail("examples", f"shapes {given}", f"those of the covariates, {expected}", "Make up such covariates.")
+
+
 def check_factorization(
     densities_of: Callable[..., ModelDensities],
     covariates: Mapping[str, Any],
     prior: Callable[[Parameters], Array],
     density: Callable[[Parameters, Records], Array],
+    examples: Mapping[str, Any] | None,
 ) -> None:
     """Raise unless the joint density is the prior times the densities of single records."""
 
@@ -135,11 +154,12 @@ def check_factorization(
     model = ByRecord(draw, joint, prior, density)
     if check_by_record(model, simulate_covariates(covariates), remedy):
         return
-    # Simulated covariates may be out of the model's range.
-    if not is_traced(covariates) and check_by_record(model, first_rows(covariates), remedy):
+    # Simulated covariates may be out of the model's range, and an error must not depend on those of the records.
+    if examples is not None and check_by_record(model, first_rows(examples), remedy):
         return
     given = "a model without a finite density at draws from its prior"
-    fail("fn", given, "one that can be evaluated there", "Give it a prior of which draws are plausible.")
+    remedy = "Give it a prior of which draws are plausible, or pass made-up covariates in its range as examples=."
+    fail("fn", given, "one that can be evaluated there", remedy)
 
 
 def simulate_covariates(covariates: Mapping[str, Any]) -> Records:
@@ -158,7 +178,7 @@ def simulate_covariates(covariates: Mapping[str, Any]) -> Records:
 
 
 def first_rows(covariates: Mapping[str, Any]) -> Records:
-    """The first records' covariates [trials, m, ...], repeated if there are fewer."""
+    """The first covariates [trials, m, ...], repeated if there are fewer."""
 
     def rows(value: Any) -> Array:
         array = jnp.asarray(value)

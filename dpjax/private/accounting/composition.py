@@ -8,6 +8,7 @@ import scipy
 from dpjax._util.validation import check_count, check_positive, fail
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.accounting import closed_form, events
+from dpjax.private.accounting.privacy_filter import excess
 from dpjax.private.accounting.query import Budget, Query
 from dpjax.private.arguments import check_real
 
@@ -72,7 +73,7 @@ def check_gaussian(name: str, budget: Budget) -> None:
 
 
 def noise_multiplier_for(budget: Budget, num_queries: int, *, sampling_rate: float) -> float:
-    """The least noise multiplier with which `num_queries` queries stay within a budget.
+    """The least noise multiplier with which a ledger of a budget pays for `num_queries` queries.
 
     Parameters
     ----------
@@ -103,13 +104,12 @@ def noise_multiplier_for(budget: Budget, num_queries: int, *, sampling_rate: flo
     step = closed_form.sensitivity(1.0, budget.neighbours)
     full = step * sqrt(count / (2 * closed_form.largest_mu(budget.epsilon, budget.delta)))
 
-    def excess(log_multiplier: float) -> float:
-        query = Query("query", exp(log_multiplier), "secure", count, sampling_rate)
-        return composed_log_delta([query], budget.epsilon, budget.neighbours) - log(budget.delta)
+    def over(log_multiplier: float) -> float:
+        return excess([Query("query", exp(log_multiplier), "secure", count, sampling_rate)], budget)
 
     if sampling_rate == 1:
         return full * (1 + ROUNDING)
     high = low = log(full) + 0.1  # subsampling only lowers it, but its cost is computed from above
-    while excess(low) <= 0:
+    while over(low) <= 0:
         high, low = low, low - log(2)
-    return exp(scipy.optimize.brentq(excess, low, high, xtol=PRECISION) + 2 * PRECISION)
+    return exp(scipy.optimize.brentq(over, low, high, xtol=PRECISION) + 2 * PRECISION)
