@@ -30,7 +30,7 @@ def small(cases: Any) -> Any:
 
 
 TINY: dict[str, dict[str, Change]] = {
-    "cost": {"CASES": lambda cases: small(cases[:3]), "CHAINS": to(2), "REPEATS": to(1)},
+    "cost": {"CASES": lambda cases: small(cases[:1]), "CHAINS": to(2), "REPEATS": to(1)},
     "scaling": {"KERNELS": first_of, "SIZES": to((20, 40)), "CHAINS": to((2,))},
     "effective": {"CHAINS": to(2), "REPEATS": to(1), "BOUNDS": to({10: 800.0}), "SAMPLERS": first_of},
     "twins": {"CHAINS": to(2), "TWINS": first_of},
