@@ -26,6 +26,9 @@ from benchmarks.timing import Timing, summarize
 from dpjax import mixture, models
 from dpjax.diagnostics import ess_bulk
 
+CHILD = "benchmarks.accelerator"
+"""The program that measures one device."""
+
 CHAINS = (4, 64, 1_024, 16_384)
 LARGEST = 2**24
 """Most records of all chains together."""
@@ -76,7 +79,7 @@ def measure(quick: bool) -> Iterator[Row]:
     """Rows of the accelerator, if there is one, and of the CPU."""
     for platform in dict.fromkeys((jax.default_backend(), "cpu")):
         with all_cores():
-            command = [sys.executable, "-m", "benchmarks.accelerator", *["--quick"] * quick]
+            command = [sys.executable, "-m", CHILD, *["--quick"] * quick]
             answer = answer_of(command, JAX_PLATFORMS=platform, XLA_FLAGS="")
         for row in answer["rows"]:
             yield Row(**{**row, "timing": Timing(**row["timing"])})

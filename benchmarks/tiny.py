@@ -30,13 +30,15 @@ def small(cases: Any) -> Any:
 
 
 TINY: dict[str, dict[str, Change]] = {
-    "cost": {"CASES": lambda cases: small(cases[:3]), "CHAINS": to(2), "REPEATS": to(1)},
+    "cost": {"CASES": lambda cases: small(cases[:1]), "CHAINS": to(2), "REPEATS": to(1)},
     "scaling": {"KERNELS": first_of, "SIZES": to((20, 40)), "CHAINS": to((2,))},
     "effective": {"CHAINS": to(2), "REPEATS": to(1), "BOUNDS": to({10: 800.0}), "SAMPLERS": first_of},
-    "twins": {"CHAINS": to(2), "TWINS": first_of},
+    "twins": {"CHAINS": to(2), "TWINS": only("categorical")},
     "imputation": {
         "SIZES": to((20,)),
-        "EPSILONS": to((1, 3)),
+        "EPSILONS": to((1,)),
+        "PROBLEMS": first_of,
+        "IMPUTATIONS": only("pCN, auto"),
         "WARMUP": to(20),
         "UPDATES": to(20_000),
         "CHAINS": to(2),
@@ -52,8 +54,16 @@ TINY: dict[str, dict[str, Change]] = {
     "growth": {"SIZES": to((2_000_000, 4_000_000))},
     "memory": {"N": to(2_000), "BOUNDS": lambda bounds: {2_000: min(bounds.values())}},
     "depth": {"CASES": small, "MEASURED": to(200), "EPSILONS": to((1,))},
-    "accelerator": {},
-    "first_call": {},
+    "accelerator": {
+        "CHILD": to("benchmarks.tiny"),
+        "CHAINS": to((4,)),
+        "KERNELS": first_of,
+        "REPEATS": to(1),
+        "RUNS": to({100: (4, 20)}),
+        "WAYS": first_of,
+        "TABLES": to(2),
+    },
+    "first_call": {"BOUNDS": only("a table of four cells")},
     "batches": {"NUMBERS": to((20,)), "CALLS": to(1)},
     "coverage": {
         "SETTINGS": lambda settings: (replace(settings[0], n=20, releases=2, steps=(20, 20)),),
@@ -84,3 +94,8 @@ def shrink(name: str) -> None:
     module = importlib.import_module(f"benchmarks.{name}")
     for constant, change in TINY[name].items():
         setattr(module, constant, change(getattr(module, constant)))
+
+
+if __name__ == "__main__":  # the child of the tiny `accelerator`
+    shrink("accelerator")
+    importlib.import_module("benchmarks.accelerator").main(quick=True)

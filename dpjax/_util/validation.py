@@ -138,7 +138,7 @@ def check_count(
         fail(argument, given, f"a whole number >= {least}", remedy, error=TypeError)
     if value < least:
         fail(argument, describe(value), f"a whole number >= {least}", remedy)
-    if value > most:
+    if int(value) > most:
         fail(argument, describe(value), f"a whole number <= {most}", remedy)
     return int(value)
 

@@ -20,7 +20,9 @@ def read_range(bounds: Any) -> Bounds:
     """Two increasing numbers, or an error."""
     expected = "two increasing numbers (lower, upper)"
     remedy = "Pass bounds as they were given; bounds taken from the records cannot be used."
-    given = () if bounds is None else as_floats("bounds", read_numbers("bounds", bounds, expected, remedy).ravel())
+    given = (
+        () if bounds is None else as_floats("bounds", read_numbers("bounds", bounds, expected, remedy).ravel().tolist())
+    )
     if len(given) != 2 or given[0] >= given[1]:
         fail("bounds", describe(bounds), expected, remedy)
     return given[0], given[1]
@@ -56,6 +58,6 @@ def quantile_within(value: Any, probability: Any, bounds: Any, n: Any, **options
     lower, upper = read_range(bounds)
     remedy = "Read several quantiles one by one, each with its part of epsilon, and pass them to dpjax.joint."
     for name, given in {"value": value, "probability": probability}.items():
-        if isinstance(given, (list, tuple)) or getattr(given, "ndim", 0):
+        if isinstance(given, (list, tuple)) or np.ndim(given):
             fail(name, shape_of(given), "one number", remedy)
     return interval_quantile(value, probability, lower=lower, upper=upper, n=read_n(n), **options)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_array, check_number, fail, is_traced, read_numbers, summarize
+from dpjax._util.validation import check_array, check_flag, check_number, fail, is_traced, read_numbers, summarize
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism
@@ -64,9 +64,7 @@ class LocalChannel(Mechanism):
 
     def __post_init__(self) -> None:
         check_privacy(self.privacy)
-        if not isinstance(self.complete, bool):
-            remedy = "Say whether all possible reports are listed."
-            fail("complete", repr(self.complete), "True or False", remedy, error=TypeError)
+        check_flag("complete", self.complete, "Say whether all possible reports are listed.")
         if self.largest_ratio is not None:
             remedy = "Pass the largest log ratio between two categories, or leave it out."
             check_number("largest_ratio", self.largest_ratio)

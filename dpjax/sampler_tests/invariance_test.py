@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.threads import one_blas_thread
-from dpjax._util.validation import check_count, check_instance, check_key, fail
+from dpjax._util.validation import check_count, check_flag, check_instance, check_key, fail
 from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, fit_step_size
 from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, make_plan
@@ -134,8 +134,7 @@ def invariance_test(
     check_count("num_sweeps", num_sweeps)
     if num_warmup is not None:
         check_count("num_warmup", num_warmup, "Pass a whole number; None to have it chosen.", least=0)
-    if not isinstance(unbiased, bool):
-        fail("unbiased", repr(unbiased), "True or False", "Pass True for estimates by coupled chains.", error=TypeError)
+    check_flag("unbiased", unbiased, "Pass True for estimates by coupled chains.")
     check_progress(progress)
     check_fit(posterior.model, posterior.release)
     draws = check_draws(posterior)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_count, check_hashable_function, fail, is_traced, name_of
+from dpjax._util.validation import check_count, check_flag, check_hashable_function, fail, is_traced, name_of
 from dpjax._util.words import quantity
 from dpjax.base import Array, Records
 from dpjax.numerics.triangles import triangle_size, upper_triangle
@@ -54,9 +54,7 @@ class Linear:
     def __post_init__(self) -> None:
         check_field_name(self.covariates, "covariates")
         check_field_name(self.response, "response")
-        if not isinstance(self.intercept, bool):
-            remedy = "Say whether the first coefficient is an intercept."
-            fail("intercept", repr(self.intercept), "True or False", remedy, error=TypeError)
+        check_flag("intercept", self.intercept, "Say whether the first coefficient is an intercept.")
         if self.norm is not None:
             remedy = "Pass the norm to which covariates were clipped, or leave it out."
             bound = as_length("norm", self.norm, remedy)

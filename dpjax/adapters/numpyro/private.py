@@ -73,9 +73,9 @@ def private_target(
     1
     """
     check_count("chunk_size", chunk_size)
-    covariates = {} if covariates is None else covariates
     check_named("records", records)
-    check_named("covariates", covariates)
+    check_named("covariates", {} if covariates is None else covariates)
+    covariates = dict(covariates or {})
     data = {**records, **covariates}
     check_records(data)
     check_examples(examples, covariates)

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 
-from dpjax._util.validation import check_count, fail
+from dpjax._util.validation import check_count, check_flag, fail
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState, Theta
 from dpjax.mixture.problem import Problem
@@ -88,8 +88,7 @@ def neal5(auxiliaries: int = 1, redraw: bool = True) -> Neal5:
     >>> sampler = dpjax.mixture.neal5(auxiliaries=3)
     """
     auxiliaries = check_count("auxiliaries", auxiliaries, "Pass how many auxiliary records each person gets.")
-    if not isinstance(redraw, bool):
-        fail("redraw", repr(redraw), "True or False", "Pass whether auxiliary records are redrawn.", error=TypeError)
+    check_flag("redraw", redraw, "Pass whether auxiliary records are redrawn.")
     return Neal5(auxiliaries, redraw)
 
 

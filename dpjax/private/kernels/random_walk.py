@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_positive, fail
+from dpjax._util.validation import check_flag, check_positive, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.arguments import check_bound, check_noise, check_numbers, check_target, check_tau
 from dpjax.private.kernels.base import KernelInfo, NotPrivate, PrivateKernel, build_answer, make_kernel, ravel
@@ -235,6 +235,5 @@ def check_components(components: Any) -> Components:
 
 def check_guided(guided: Any) -> bool:
     """Whether the walk is guided, or an error unless it is a bool."""
-    if not isinstance(guided, bool):
-        fail("guided", repr(guided), "True or False", "Pass one of these.", error=TypeError)
+    check_flag("guided", guided)
     return bool(guided)

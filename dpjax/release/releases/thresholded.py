@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, check_count, check_number, describe, fail
+from dpjax._util.validation import check_array, check_count, check_flag, check_number, describe, fail
 from dpjax.mechanisms import Censored, PartitionSelection
 from dpjax.mechanisms.base import Mechanism, as_mechanism
 from dpjax.release import Release
@@ -76,9 +76,7 @@ def thresholded(
     >>> release.value.tolist()
     [19.0, 25.0, 19.0]
     """
-    if not isinstance(only_present, bool):
-        remedy = "Say whether keys that no record has were left out from the start."
-        fail("only_present", repr(only_present), "True or False", remedy, error=TypeError)
+    check_flag("only_present", only_present, "Say whether keys that no record has were left out from the start.")
     places, size = place_keys(keys, all_keys)
     check_number("threshold", threshold)
     check_array("threshold", threshold, np.isfinite, "a finite number", "Pass the least value that was published.")
