@@ -50,7 +50,7 @@ def are_equal(one: Any, other: object) -> bool:
         return one is other
     leaves, structure = jax.tree.flatten(one)
     others, of_other = jax.tree.flatten(other)
-    same: bool = structure == of_other
+    same: bool = structure == of_other  # type: ignore[operator]
     return same and all(map(same_leaf, leaves, others))
 
 

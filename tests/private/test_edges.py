@@ -166,7 +166,7 @@ def test_draws_go_on_with_their_own_ledger_alone() -> None:
     go(spent=other, key=jax.random.key(2), num_iterations=8)
     with pytest.raises(ValueError, match="ledger: given one that was not charged for the draws that go on"):
         go(drawn, spent=other, num_iterations=2)
-    again = private.Ledger.from_json(drawn.ledger.to_json())
+    again = private.Ledger.from_json(drawn.ledger.to_json(), chargeable=True)
     assert go(drawn, spent=again, num_iterations=2).num_iterations == 6
 
 
