@@ -41,7 +41,7 @@ class PyTree:
     def __init_subclass__(cls, abstract: bool = False) -> None:
         super().__init_subclass__()
         if not abstract:
-            frozen_pytree(dataclass(frozen=True)(cls))
+            frozen_pytree(dataclass(frozen=True, init="__init__" not in vars(cls))(cls))
 
 
 def are_equal(one: Any, other: object) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from dpjax._util.validation import fail, is_refusal, is_traced, name_of, summarize_error
 from dpjax.base import MEMBERS, Model, Records
+from dpjax.models.arguments import is_numeric
 from dpjax.models.data_sets import check_names_free
 from dpjax.models.integer_noise import check_integer_noise
 from dpjax.models.losses import check_losses
@@ -45,6 +46,7 @@ def check_model(model: Model) -> None:
     if not isinstance(model, Model):
         remedy = "Pass one of dpjax.models, dpjax.from_numpyro(...) or a Model of your own functions."
         fail("model", name_of(model), "a Model", remedy, error=TypeError)
+    check_fields(model)
     for name in MEMBERS:
         check_function(name, getattr(model, name))
     for one, other in (("unconstrain", "constrain"), ("summarize", "log_likelihood")):
@@ -61,6 +63,15 @@ def check_model(model: Model) -> None:
     check_scales(model, parameters)
     check_field(model, parameters)
     check_conjugate(model, key, parameters)
+
+
+def check_fields(model: Model) -> None:
+    """Raise unless the fields of a model are numbers, or marked as static."""
+    expected, remedy = "numbers, or a static field", "Mark what decides on programs: name: int = dpjax.base.static()."
+    for path, leaf in jax.tree.leaves_with_path(model):
+        if not is_numeric(leaf):
+            given = f"{name_of(leaf)} in {jax.tree_util.keystr(path, simple=True, separator='.')}"
+            fail("model", given, expected, remedy, error=TypeError)
 
 
 def check_function(name: str, function: Any) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 import dpjax
 from dpjax import models
+from dpjax.base import static
 from dpjax.data_augmentation.counts.form import CountModel, count_form
 from dpjax.likelihood.evidence import Held
 from dpjax.mcmc.run import run_chunk
@@ -111,3 +112,29 @@ def test_a_function_that_was_replaced_is_not_forgotten():
     assert other != model
     assert other == jax.tree.unflatten(jax.tree.structure(other), [])
     assert other._replace(derived=None).derived is None
+
+
+class Shift(models.Model):
+    """A model with fields of any kind."""
+
+    scale: object = 1.0
+    names: object = static(default=())
+
+    def sample_prior(self, key):
+        return {"mean": jax.random.normal(key)}
+
+    def log_prior(self, parameters):
+        return jnp.zeros(())
+
+    def sample_records(self, key, parameters, n):
+        return {"y": parameters["mean"] + self.scale * jax.random.normal(key, (n,))}
+
+    def log_density(self, parameters, records):
+        return jnp.zeros(len(records["y"]))
+
+
+def test_fields_of_other_kinds_are_refused_by_name(compilations):
+    models.check_model(Shift(np.ones(())))
+    with pytest.raises(TypeError, match="model: given str in scale; expected numbers, or a static field"):
+        models.check_model(Shift("wide"))
+    assert compilations == []
