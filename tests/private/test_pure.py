@@ -19,7 +19,7 @@ from dpjax.private.noise import discrete_laplace as sampler
 from dpjax.private.noise.discrete_laplace import Bits, discrete_laplace
 from dpjax.private.planning.design import blank_of
 from tests.perfect_start import REJECT
-from tests.private.cases import TARGET
+from tests.private.cases import STARTS, TARGET, WALK
 from tests.private.paid_sums import BOTH, RECORDS, TABLE, TOTAL, release, seeded
 from tests.private.test_release_safety import PAIRS, released, steps_and_parts
 
@@ -253,6 +253,8 @@ def test_another_accountant_finds_the_same_epsilon() -> None:
 def test_what_needs_delta_names_the_budget() -> None:
     with pytest.raises(ValueError, match=r"budget: given .*δ = 0.*expected one with δ > 0"):
         private.noise_multiplier_for(PURE, 3, sampling_rate=1.0)
+    with pytest.raises(ValueError, match=r"ledger: given .*δ = 0.*expected one with δ > 0"):
+        private.sample(jax.random.key(1), WALK, STARTS, private.Ledger(PURE))
 
 
 def test_a_contribution_beyond_the_l1_norm_is_refused() -> None:
