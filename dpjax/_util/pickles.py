@@ -9,6 +9,7 @@ from dpjax._util.validation import fail, summarize_error
 
 __all__ = ["Missing", "Pickled", "is_missing"]
 
+
 class Packed(NamedTuple):
     """A part of a result as a pickle of its own, which may fail to load elsewhere."""
 

@@ -10,7 +10,7 @@ from dpjax.private.accounting.closed_form import check_delta, check_epsilon
 from dpjax.private.arguments import check_real
 
 Grade = Literal["secure", "simulation-grade"]
-NoiseLaw = Literal["gaussian", "laplace"]
+NoiseFamily = Literal["gaussian", "laplace"]
 
 LEAST_MULTIPLIER = 1e-12
 """Smallest noise multiplier: far below any protection, and far from floating-point underflow of squares."""
@@ -59,7 +59,7 @@ class Query:
     grade: Grade
     count: int = 1
     sampling_rate: float = 1.0
-    noise: NoiseLaw = "gaussian"
+    noise: NoiseFamily = "gaussian"
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
@@ -82,7 +82,7 @@ class Query:
         if self.grade not in ("secure", "simulation-grade"):
             fail("grade", repr(self.grade), "'secure' or 'simulation-grade'", "Take the grade of the noise source.")
         if self.noise not in ("gaussian", "laplace"):
-            fail("noise", repr(self.noise), "'gaussian' or 'laplace'", "Name the law of the noise.")
+            fail("noise", repr(self.noise), "'gaussian' or 'laplace'", "Name the family of the noise.")
         if self.noise == "laplace" and rate < 1:
             remedy = "Ask for a sum over all records."
             fail("sampling_rate", rate, "1, for Laplace noise", remedy)
@@ -108,8 +108,8 @@ class Budget:
     epsilon
         ε of the promise, above 0.
     delta
-        δ of the promise, in [0, 1); well below one over the number of records. With 0 only Laplace noise can be paid
-        for.
+        δ of the promise, in [0, 1); well below one over the number of records. With 0 only Laplace noise is
+        allowed.
     neighbours
         Whether two data sets are neighbours when one record is replaced (``"replace-one"``; the number of records is
         public) or added or removed (``"add-or-remove"``). The sensitivity of a sum differs by a factor of 2.
