@@ -131,7 +131,7 @@ def remove_abandoned(left: Path) -> None:
     if fcntl is None:
         left.unlink()
         return
-    descriptor = os.open(left, os.O_RDONLY)
+    descriptor = os.open(left, os.O_RDWR)  # network file systems lock no file that is open for reading alone
     try:
         if try_lock(descriptor):
             left.unlink()

@@ -155,7 +155,7 @@ def test_the_file_of_a_ledger_confirms_no_guess_of_a_key(tmp_path: Path) -> None
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
     secret.unlink()
     spent = private.Ledger(ledger().budget, paths[0])
-    with pytest.raises(RuntimeError, match=r"'one.json.secret' cannot be used, which tells keys apart"):
+    with pytest.raises(RuntimeError, match=r"'one.json.secret' cannot be used, by which keys are marked"):
         go(spent=spent, num_iterations=4)
     assert spent.queries[0].count == 4 * 3
 

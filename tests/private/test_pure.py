@@ -15,11 +15,12 @@ from scipy.optimize import brentq
 import dpjax
 from dpjax import private, statistics
 from dpjax.private.accounting.closed_form import mu_of_pure
+from dpjax.private.accounting.composition import composed_epsilon, composed_log_delta
 from dpjax.private.noise import discrete_laplace as sampler
 from dpjax.private.noise.discrete_laplace import Bits, discrete_laplace
 from dpjax.private.planning.design import blank_of
 from tests.perfect_start import REJECT
-from tests.private.cases import TARGET
+from tests.private.cases import STARTS, TARGET, WALK
 from tests.private.paid_sums import BOTH, RECORDS, TABLE, TOTAL, release, seeded
 from tests.private.test_release_safety import PAIRS, released, steps_and_parts
 
@@ -246,13 +247,31 @@ def test_a_design_has_laplace_noise_where_there_is_no_delta() -> None:
 def test_another_accountant_finds_the_same_epsilon() -> None:
     pytest.importorskip("dp_accounting")
     query = private.Query("count", 20.0, "secure", noise="laplace")
-    found = private.events.accountant([query], "replace-one").get_epsilon(1e-10)
-    np.testing.assert_allclose(found, 0.1, rtol=1e-3)
+    found = private.events.accountant([query], "add-or-remove").get_epsilon(1e-10)
+    np.testing.assert_allclose(found, 0.05, rtol=1e-3)
+
+
+def test_fixed_queries_of_all_kinds_are_composed() -> None:
+    """ε of Laplace queries is added to that of the others, subsampled or not."""
+    pytest.importorskip("dp_accounting")
+    laplace, sampled = (
+        private.Query("count", 20.0, "secure", noise="laplace"),
+        private.Query("sum", 5.0, "secure", 9, 0.1),
+    )
+    alone, both = (composed_epsilon(queries, 1e-6, "replace-one") for queries in ([sampled], [laplace, sampled]))
+    np.testing.assert_allclose(both, alone + 0.1, rtol=1e-9)
+    assert composed_log_delta([laplace, sampled], both, "replace-one") <= np.log(1e-6) + 1e-3
+    ledger = private.Ledger(private.Budget(20.0, 1e-6, "replace-one"))
+    ledger.charge([sampled])
+    ledger.charge([laplace])
+    np.testing.assert_allclose(ledger.privacy_spent().epsilon, both, rtol=1e-9)
 
 
 def test_what_needs_delta_names_the_budget() -> None:
     with pytest.raises(ValueError, match=r"budget: given .*δ = 0.*expected one with δ > 0"):
         private.noise_multiplier_for(PURE, 3, sampling_rate=1.0)
+    with pytest.raises(ValueError, match=r"ledger: given .*δ = 0.*expected one with δ > 0"):
+        private.sample(jax.random.key(1), WALK, STARTS, private.Ledger(PURE))
 
 
 def test_a_contribution_beyond_the_l1_norm_is_refused() -> None:

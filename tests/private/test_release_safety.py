@@ -330,12 +330,12 @@ def test_what_is_wrong_with_a_record_shows_only_when_it_is_paid_for(fault):
 @pytest.mark.parametrize("make", [lambda bound: statistics.clipped(lambda r: r["x"], bound), make_loss])
 def test_bounds_whose_squares_do_not_exist_are_refused(make):
     """A bound of 1e-21 in float32 made a NaN of a vector of zeros."""
-    for bound in np.array([0.9, 1e-3]) * float(jnp.finfo(float).tiny) ** 0.5:
+    for bound in np.array([0.9, 1e-3]) * float(jnp.finfo(jnp.result_type(float)).tiny) ** 0.5:
         with pytest.raises(ValueError, match="square"):
             make(bound)
     with pytest.raises(ValueError, match="square"):
-        make(1.1 * float(jnp.finfo(float).max) ** 0.5)
-    least = statistics.clipped(lambda record: record["x"], 1.1 * float(jnp.finfo(float).tiny) ** 0.5)
+        make(1.1 * float(jnp.finfo(jnp.result_type(float)).max) ** 0.5)
+    least = statistics.clipped(lambda record: record["x"], 1.1 * float(jnp.finfo(jnp.result_type(float)).tiny) ** 0.5)
     for vector in (jnp.zeros(2), jnp.ones(2)):
         assert np.all(np.isfinite(least({"x": vector})))
 

@@ -190,7 +190,7 @@ def epsilon(delta: float, mu: float) -> float:
 
 
 def mu_of_pure(epsilon: float) -> float:
-    """μ of the Gaussian queries that are at least as easy to tell apart as any pair of ε-DP answers.
+    """μ of the Gaussian queries that are at least as easy to distinguish as any pair of ε-DP answers.
 
     Randomized response is the hardest ε-DP mechanism, with a trade-off of errors that is straight between (0, 1), the
     point where both are 1 / (1 + e^ε), and (1, 0). The trade-off of a Gaussian query with Δ / σ = 2 Φ⁻¹(1 / (1 + e^-ε))

@@ -29,11 +29,11 @@ def composed_log_delta(queries: Sequence[Query], epsilon: float, neighbours: Nei
     if not others:
         return -inf if left >= 0 else events.full_batch_log_delta(queries, epsilon, neighbours)
     apart = noisy_log_delta(others, left, neighbours) if left >= 0 else 0.0
-    return min(apart, noisy_log_delta(queries, epsilon, neighbours))
+    return min(apart, events.full_batch_log_delta(queries, epsilon, neighbours))
 
 
 def noisy_log_delta(queries: Sequence[Query], epsilon: float, neighbours: Neighbours) -> float:
-    """log δ at ε with Laplace queries as Gaussian ones."""
+    """log δ at ε of Gaussian queries."""
     if any(query.sampling_rate < 1 for query in queries):
         return events.subsampled_log_delta(queries, epsilon, neighbours)
     return events.full_batch_log_delta(queries, epsilon, neighbours)
@@ -45,11 +45,11 @@ def composed_epsilon(queries: Sequence[Query], delta: float, neighbours: Neighbo
     if delta == 0:
         return inf if others else pure
     apart = pure + noisy_epsilon(others, delta, neighbours)
-    return min(apart, noisy_epsilon(queries, delta, neighbours)) if pure else apart
+    return min(apart, closed_form.epsilon(delta, composed_mu(queries, neighbours))) if pure else apart
 
 
 def noisy_epsilon(queries: Sequence[Query], delta: float, neighbours: Neighbours) -> float:
-    """ε at δ with Laplace queries as Gaussian ones."""
+    """ε at δ of Gaussian queries."""
     if any(query.sampling_rate < 1 for query in queries):
         return events.subsampled_epsilon(queries, delta, neighbours)
     return closed_form.epsilon(delta, composed_mu(queries, neighbours))
@@ -66,14 +66,14 @@ def composed_mu(queries: Sequence[Query], neighbours: Neighbours) -> float:
 
 
 def check_gaussian(name: str, budget: Budget) -> None:
-    """Raise unless a budget can pay for Gaussian noise."""
+    """Raise unless a budget allows Gaussian noise."""
     if budget.delta == 0:
         remedy = "Pass a δ above 0; private.release has Laplace noise."
         fail(name, budget, "one with δ > 0, as Gaussian noise needs", remedy)
 
 
 def noise_multiplier_for(budget: Budget, num_queries: int, *, sampling_rate: float) -> float:
-    """The least noise multiplier with which a ledger of a budget pays for `num_queries` queries.
+    """The least noise multiplier with which a ledger of a budget allows `num_queries` queries.
 
     Parameters
     ----------

@@ -25,7 +25,8 @@ def event(queries: Sequence[Query]) -> Any:
     """The queries as one ``dp_accounting.DpEvent``, for any accountant of that library.
 
     Its ``GaussianDpEvent`` takes the standard deviation over the bound of one record's norm, as `Query` does, and the
-    accountant has the neighbouring relation: built for REPLACE_ONE it allows for a sensitivity of 2.
+    accountant has the neighbouring relation: built for REPLACE_ONE it allows for a sensitivity of 2. Laplace queries
+    become its ``LaplaceDpEvent``, which it composes under ADD_OR_REMOVE_ONE.
 
     Parameters
     ----------
@@ -156,7 +157,7 @@ def can_be_transformed(queries: Sequence[Query]) -> bool:
 def full_batch_mu(queries: Sequence[Query], neighbours: Neighbours) -> float:
     """The mean privacy loss if every record took part in every query: sampling never costs more.
 
-    Laplace queries count as the Gaussian ones that are no harder to tell apart.
+    Laplace queries count as the Gaussian ones that are no harder to distinguish.
     """
     return sum((query.count * mu_of(query, neighbours) for query in queries), 0.0)
 
@@ -201,8 +202,8 @@ def renyi_log_delta(queries: Sequence[Query], epsilon: float) -> float:
 
 
 def _one_kind(library: Any, query: Query) -> Any:
-    law = library.LaplaceDpEvent if query.noise == "laplace" else library.GaussianDpEvent
-    noise = law(query.noise_multiplier)
+    family = library.LaplaceDpEvent if query.noise == "laplace" else library.GaussianDpEvent
+    noise = family(query.noise_multiplier)
     if query.sampling_rate < 1:
         noise = library.PoissonSampledDpEvent(query.sampling_rate, noise)
     return library.SelfComposedDpEvent(noise, query.count)

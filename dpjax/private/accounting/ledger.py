@@ -20,7 +20,7 @@ from dpjax.private.arguments import check_not_negative
 
 
 class RunPart(NamedTuple):
-    """Iterations of a run that a charge pays for.
+    """Iterations of a run that one charge covers.
 
     Attributes
     ----------
@@ -126,7 +126,7 @@ class Ledger:
     the privacy loss distributions of dp_accounting, from above, for as long as all queries are equal. In any other
     ledger a subsampled query costs as much as one of all records.
 
-    A budget with δ = 0 pays for Laplace noise alone, of which ε adds up.
+    A budget with δ = 0 allows Laplace noise alone, of which ε adds up.
 
     The checksum in the file detects damage, not forgery. An unpickled ledger, and one that `from_json` reads, is a
     copy that cannot be charged, since its original may be.
@@ -360,7 +360,7 @@ class Ledger:
         return total((*self._entries.queries, *total(queries, times)))
 
     def _excess(self, queries: Sequence[Query]) -> float:
-        """At most 0 if these may be all that the budget pays for."""
+        """At most 0 if these may be all that is charged to the budget."""
         return excess(queries, self.budget)
 
     def _refusal(self, queries: Sequence[Query], times: int) -> str:

@@ -36,7 +36,7 @@ class Entries(NamedTuple):
     parts
         How often the queries of each part of a run were charged.
     keys
-        How far keys were used, by their marks. A mark tells nothing without the secret in another file.
+        How far keys were used, by their marks. A mark reveals nothing without the secret in another file.
     charges
         How often each `Ledger` was charged, whoever shares the file.
     """
@@ -165,7 +165,7 @@ class LedgerFile:
             return path.read_bytes()
         except OSError as error:
             remedy = "Put it back, or use noise.secure, whose draws need no key."
-            return self.refuse(f"whose {path.name!r} cannot be used, which tells keys apart ({error})", remedy)
+            return self.refuse(f"whose {path.name!r} cannot be used, by which keys are marked ({error})", remedy)
 
     def refuse(self, given: str, remedy: str) -> Any:
         """Raise the error of a file that cannot be used."""

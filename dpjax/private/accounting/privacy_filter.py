@@ -14,7 +14,7 @@ KEPT = 2.0**-10
 
 
 def excess(queries: Sequence[Query], budget: Budget) -> float:
-    """At most 0 if queries, of which the first one was charged first, may be all that a budget pays for.
+    """At most 0 if queries, of which the first one was charged first, may be all that is charged to a budget.
 
     Whatever is charged, and whenever that ends, may depend on all answers so far. A composition bound for fixed queries
     does not hold then: which of several bounds is used would be chosen with knowledge of the losses. Here δ is split

@@ -11,7 +11,7 @@ from dpjax.private.accounting.closed_form import check_delta
 from dpjax.private.arguments import check_real
 
 Grade = Literal["secure", "simulation-grade"]
-NoiseLaw = Literal["gaussian", "laplace"]
+NoiseFamily = Literal["gaussian", "laplace"]
 
 LEAST_MULTIPLIER = 1e-12
 """Smallest noise multiplier: far below any protection, and far from floating-point underflow of squares."""
@@ -64,7 +64,7 @@ class Query:
     grade: Grade
     count: int = 1
     sampling_rate: float = 1.0
-    noise: NoiseLaw = "gaussian"
+    noise: NoiseFamily = "gaussian"
 
     def __post_init__(self) -> None:
         check_text("name", self.name, "Name the query, such as 'gradient'.")
@@ -84,7 +84,7 @@ class Query:
         ):
             object.__setattr__(self, name, plain)
         check_choice("grade", self.grade, ("secure", "simulation-grade"), "Take the grade of the noise source.")
-        check_choice("noise", self.noise, ("gaussian", "laplace"), "Name the law of the noise.")
+        check_choice("noise", self.noise, ("gaussian", "laplace"), "Name the family of the noise.")
         if self.noise == "laplace" and rate < 1:
             remedy = "Ask for a sum over all records."
             fail("sampling_rate", rate, "1, for Laplace noise", remedy)
@@ -119,8 +119,8 @@ class Budget:
     epsilon
         ε of the promise, above 0.
     delta
-        δ of the promise, in [0, 1); well below one over the number of records. With 0 only Laplace noise can be paid
-        for.
+        δ of the promise, in [0, 1); well below one over the number of records. With 0 only Laplace noise is
+        allowed.
     neighbours
         Whether two data sets are neighbours when one record is replaced (``"replace-one"``; the number of records is
         public) or added or removed (``"add-or-remove"``). The sensitivity of a sum differs by a factor of 2.

@@ -12,7 +12,7 @@ from dpjax.private.accounting import closed_form
 from dpjax.private.accounting.composition import composed_mu
 from dpjax.private.accounting.events import pure_epsilon
 from dpjax.private.accounting.ledger import BudgetExceeded, Ledger
-from dpjax.private.accounting.query import Budget, NoiseLaw
+from dpjax.private.accounting.query import Budget, NoiseFamily
 from dpjax.private.noise.secure import GRID_BITS, grid_of
 from dpjax.private.releases.exact_sum import rounding_of
 from dpjax.statistics import RecordStatistic, Stacked
@@ -43,7 +43,7 @@ class Part(NamedTuple):
     scale
         The standard deviation of Gaussian noise of each coordinate, or the scale of Laplace noise.
     noise
-        Its law.
+        Its family.
     step
         The step of the grid that sum and noise are on; 1 for Laplace noise on whole numbers.
     """
@@ -52,14 +52,14 @@ class Part(NamedTuple):
     sensitivity: float
     multiplier: float
     scale: float
-    noise: NoiseLaw
+    noise: NoiseFamily
     step: float
 
 
 class Cost(NamedTuple):
     """What a release may spend: μ with Gaussian noise, and ε with Laplace noise."""
 
-    noise: NoiseLaw
+    noise: NoiseFamily
     amount: float
 
 
@@ -104,7 +104,7 @@ def affordable(ledger: Ledger, budget: Budget | None) -> Cost:
 
 
 def cost_of(budget: Budget) -> Cost:
-    """What a budget buys: Laplace noise if δ is 0, and else Gaussian noise."""
+    """What a budget allows: Laplace noise if δ is 0, and else Gaussian noise."""
     if budget.delta == 0:
         return Cost("laplace", budget.epsilon * (1 - MARGIN))
     return Cost("gaussian", closed_form.largest_mu(budget.epsilon, budget.delta) * (1 - MARGIN))
@@ -175,7 +175,7 @@ def check_moves(statistic: RecordStatistic, length: float, neighbours: Neighbour
 
 
 def check_rounding(multiplier: float, steps: float, size: int) -> float:
-    """The share of the noise that pays for moves by so many steps of the grid, or an error if it is large."""
+    """The share of the noise that covers moves by so many steps of the grid, or an error if it is large."""
     rounding = multiplier * steps * 2.0**-GRID_BITS
     if rounding > 0.1:
         given, remedy = f"noise of {multiplier:.3g} bounds on {size} sums", "Raise the budget, or its share."
@@ -191,7 +191,7 @@ def check_far(radius: float, scale: float) -> None:
 
 
 def read_shares(
-    noise: NoiseLaw,
+    noise: NoiseFamily,
     sizes: Sequence[int],
     lengths: Sequence[float],
     shares: Sequence[float] | None,

@@ -113,7 +113,7 @@ def release(
 
     *Laplace noise.* It is drawn exactly, as a whole number of steps with probabilities proportional to
     exp(-|k| step / b), by Algorithm 2 of Canonne, Kamath and Steinke (2020). Sums of whole numbers have steps of 1, and
-    others of at most 2⁻³² b, by which their L1 sensitivity is larger for each coordinate. A number takes about 50 µs.
+    others of at most 2⁻³² b, by which their L1 sensitivity is larger for each coordinate. A number takes about 15 µs.
 
     What a record contributes is checked by `RecordStatistic.covers` as it is read. Under replace-one the set of all
     contributions is as wide as the statistic says.
@@ -205,15 +205,15 @@ def promise_of(parts: Sequence[Part], queries: Sequence[Query], neighbours: Any,
 
 
 def mechanism_of(parts: Sequence[Part], promise: Privacy | None) -> Mechanism:
-    """The noise: of one law, or several side by side."""
+    """The noise: one mechanism, or several side by side."""
     if len(parts) == 1:
-        return law_of(parts[0])(parts[0].scale, privacy=promise)
-    noises = tuple(law_of(part)(part.scale) for part in parts)
+        return family_of(parts[0])(parts[0].scale, privacy=promise)
+    noises = tuple(family_of(part)(part.scale) for part in parts)
     return Independent(noises, tuple(part.size for part in parts), privacy=promise)
 
 
-def law_of(part: Part) -> Callable[..., Mechanism]:
-    """The law of the noise; on a fine grid it is the continuous one, rounded."""
+def family_of(part: Part) -> Callable[..., Mechanism]:
+    """The family of the noise; on a fine grid it is the continuous one, rounded."""
     if part.noise == "gaussian":
         return Gaussian
     return DiscreteLaplace if part.step == 1 else Laplace

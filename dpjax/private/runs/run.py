@@ -149,17 +149,17 @@ def charge(run: Run, done: int, length: int, num_chains: int) -> int:
     """The iterations that were charged to the ledger: so many, or as many as the budget still allows."""
     queries = run.kernel.queries
 
-    def pay() -> None:
+    def charge_part() -> None:
         part = run.part._replace(first=done, last=done + length)
         run.ledger.charge(queries, length * num_chains, part=part)
 
     try:
-        pay()
+        charge_part()
     except BudgetExceeded:
         length = run.ledger.affordable(queries) // num_chains // run.thin * run.thin
         if length == 0:
             raise
-        pay()
+        charge_part()
     return length
 
 

@@ -17,6 +17,7 @@ from jax.sharding import Mesh
 
 from dpjax._util.validation import check_count, check_key, fail, is_traced
 from dpjax.base import Key
+from dpjax.private.accounting.composition import check_gaussian
 from dpjax.private.accounting.ledger import Ledger, RunPart
 from dpjax.private.kernels.base import PrivateKernel, check_contract
 from dpjax.private.runs.checkpoint import Checkpoint, make_fingerprint
@@ -242,6 +243,7 @@ def check_kernel(kernel: Any, ledger: Any) -> None:
     if not isinstance(ledger, Ledger):
         remedy = "Pass Ledger(Budget(epsilon, delta, neighbours)): there is no default budget."
         fail("ledger", type(ledger).__name__, "a dpjax.private.Ledger", remedy, error=TypeError)
+    check_gaussian("ledger", ledger.budget)
     if not isinstance(kernel, PrivateKernel):
         fail("kernel", type(kernel).__name__, "a PrivateKernel", "Build it with dp_hmc or the like.", error=TypeError)
     if not kernel.queries:
