@@ -35,6 +35,10 @@ SURER = 1.25
 """By how much longer the last chains are than those that were precise enough."""
 
 
+FALL = -0.15
+"""The slope of the log-likelihood a standard error away from the estimate, per standard error. It is −1 where the
+likelihood is Normal, and nearly 0 towards a boundary."""
+
 CHANCE = 1.5
 """By how much more than asked for the error of the standard errors may be in the end, as it has one itself."""
 
@@ -55,6 +59,11 @@ class Looks(NamedTuple):
     steps: np.ndarray
     slopes: np.ndarray
     turns: np.ndarray
+
+    @property
+    def at_boundary(self) -> np.ndarray:
+        """Along which steps [k] the likelihood hardly falls, so that standard errors mean nothing."""
+        return ~np.all(self.slopes < FALL, axis=1)
 
 
 def look_around(surface: Surface, key: Key, fitted: Climb, length: int) -> Looks:
@@ -79,9 +88,9 @@ def carried(fitted: Climb, looks: Looks) -> Climb:
 
 
 def moved(solution: Solution, looks: Looks) -> Solution:
-    """A step [..., k] with the information where it ends, as far as that is positive definite."""
+    """A step [..., k] with the information where it ends, where that is positive definite and no boundary is near."""
     along = np.linalg.solve(looks.steps.T, solution.change[..., None])[..., 0]
-    information = np.linalg.inv(solution.covariance) + np.tensordot(along, looks.turns, axes=1)
+    information = np.linalg.inv(solution.covariance) + np.tensordot(along * ~looks.at_boundary, looks.turns, axes=1)
     fine = np.linalg.eigvalsh(information)[..., 0] > 0
     safe = np.where(fine[..., None, None], information, np.linalg.inv(solution.covariance))
     return solution._replace(covariance=np.linalg.inv(safe))
@@ -118,7 +127,8 @@ def confirm(
         num_nonfinite=fitted.num_nonfinite + int(np.sum(found.num_nonfinite)),
     )
     made = carried(made, looks)
-    fine = length >= LONG or worst_error(made) <= CHANCE * precision
+    # At a boundary standard errors mean nothing, however imprecise they are.
+    fine = length >= LONG or worst_error(made) <= CHANCE * precision or np.any(looks.at_boundary)
     return replace(made, settled=made.settled & fine), length
 
 

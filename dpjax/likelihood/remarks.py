@@ -16,9 +16,8 @@ __all__ = ["find_remarks", "row_names", "warn_of"]
 DOUBT = 2.0
 """How many Monte Carlo errors an eigenvalue of the information is above zero at least."""
 
-FALL = -0.15
-"""The slope of the log-likelihood a standard error away from the estimate, per standard error. It is −1 where the
-likelihood is Normal, and nearly 0 towards a boundary."""
+STEEP = -0.5
+"""The slope of the log-likelihood a standard error away, per standard error, below which it is flat on no account."""
 
 
 def find_remarks(surface: Surface, fitted: Climb, looks: Looks) -> tuple[str, ...]:
@@ -30,7 +29,7 @@ def find_remarks(surface: Surface, fitted: Climb, looks: Looks) -> tuple[str, ..
         remarks.append(f"{text}: pass more num_steps or num_chains.")
     if fitted.num_nonfinite:
         remarks.append(f"{fitted.num_nonfinite} derivatives were not finite and left out: check the model's records.")
-    flat = list(find_flat(surface, fitted))
+    flat = list(find_flat(surface, fitted, looks))
     remarks += [f"The likelihood tells next to nothing of {name}: its standard error means nothing." for name in flat]
     return (*remarks, *find_boundaries(surface, fitted, looks, flat))
 
@@ -41,21 +40,24 @@ def warn_of(remarks: tuple[str, ...]) -> None:
         warnings.warn(remark, stacklevel=3)
 
 
-def find_flat(surface: Surface, fitted: Climb) -> Iterator[str]:
-    """What changes most along each direction whose information is not above zero beyond its Monte Carlo error."""
+def find_flat(surface: Surface, fitted: Climb, looks: Looks) -> Iterator[str]:
+    """What changes most along each direction whose information is not above zero beyond its Monte Carlo error.
+
+    If the likelihood falls to one side, the other is towards a boundary.
+    """
     shares = fitted.solution.shares[0]
     doubt = jackknife(fitted.replicates[1].shares)[0]
     for place, direction in enumerate(fitted.solution.steps[0]):
-        if shares[place] <= max(DOUBT * doubt[place], LEAST_GAP):
+        if shares[place] <= max(DOUBT * doubt[place], LEAST_GAP) and np.all(looks.slopes[place] > STEEP):
             yield name_direction(surface, fitted, direction)
 
 
 def find_boundaries(surface: Surface, fitted: Climb, looks: Looks, flat: Any) -> Iterator[str]:
     """Along which directions the likelihood hardly falls, a standard error away from the estimate."""
     told = set(flat)
-    for step, slopes in zip(looks.steps, looks.slopes, strict=True):
+    for step in looks.steps[looks.at_boundary]:
         name = name_direction(surface, fitted, step)
-        if name not in told and not np.all(slopes < FALL):
+        if name not in told:
             told.add(name)
             yield (
                 f"The likelihood hardly falls a standard error away from the estimate, as {name} changes: it is "
