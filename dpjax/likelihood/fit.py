@@ -10,6 +10,7 @@ from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.counts import Counts
 from dpjax.likelihood.approximate import Approximate
 from dpjax.likelihood.choose import Method, check_inputs, choose_method, open_surface
+from dpjax.likelihood.confirm import SHARE, confirm, look_around
 from dpjax.likelihood.imputed import Imputed
 from dpjax.likelihood.newton import climb
 from dpjax.likelihood.remarks import find_remarks, row_names, warn_of
@@ -93,7 +94,7 @@ def maximum_likelihood(
     """
     check_inputs(key, model, release, method, num_chains, num_steps, precision, progress)
     chosen = choose_method(model, release, method, imputation)
-    open_key, climb_key, look_key, later_key = jax.random.split(key, 4)
+    open_key, climb_key, check_key, look_key, last_key, later_key = jax.random.split(key, 6)
     lengths: list[int] = []
     with one_blas_thread(), Progress(num_steps, 0, progress) as bar:
         surface, vectors, chains = open_surface(open_key, model, release, chosen, imputation, num_chains, initial)
@@ -110,8 +111,12 @@ def maximum_likelihood(
             report=tell,
         )
         if isinstance(surface, Approximate):
-            surface.check(look_key, found.vectors[0], stacklevel=2)
-        remarks = find_remarks(surface, look_key, found, lengths[-1])
+            surface.check(check_key, found.vectors[0], stacklevel=2)
+        looks = look_around(surface, look_key, found, max(lengths[-1] // SHARE, 1))
+        room = num_steps - found.num_steps
+        found, made = confirm(surface, last_key, found, looks, lengths[-1], room, float(precision))
+        tell(made)
+        remarks = find_remarks(surface, found, looks)
     warn_of(remarks)
     fitted = Fitted(model, release, surface, found, split_keys(later_key), num_steps)
     rows = row_names(surface, np.shape(surface.natural(found.vectors[0])[0])[0])

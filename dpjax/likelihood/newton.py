@@ -16,7 +16,7 @@ import numpy as np
 from dpjax.base import Array, Key
 from dpjax.likelihood.surface import Moments, Surface
 
-__all__ = ["Climb", "Held", "Solution", "climb", "jackknife", "leave_one_out", "solve"]
+__all__ = ["Climb", "Held", "Solution", "climb", "jackknife", "leave_one_out", "solve", "step_at"]
 
 RADIUS = 3.0
 """The longest step that Louis's information alone is trusted for, in standard errors."""
@@ -131,7 +131,7 @@ def solve(mean: Moments, held: Held, floor: np.ndarray, near: Near | None = None
         An information that is averaged with that of the moments.
     """
     root = inverse_root(mean.scale)
-    information = mean.curvature - mean.square + mean.score[..., :, None] * mean.score[..., None, :]
+    information = louis(mean)
     if near is not None:
         information = (1 - near.weight) * information + near.weight * near.information
     shares, basis = np.linalg.eigh(root @ symmetrize(information) @ transpose(root))
@@ -145,6 +145,11 @@ def solve(mean: Moments, held: Held, floor: np.ndarray, near: Near | None = None
     multiplier = np.where(is_held, excess / np.where(is_held, squared, 1.0), 0.0)
     slope = mean.score - multiplier[..., None] * held.gradient
     return Solution(newton - multiplier[..., None] * along, multiplier, covariance, shares, steps, slope)
+
+
+def louis(mean: Moments) -> np.ndarray:
+    """The information [..., k, k] of averages over groups."""
+    return mean.curvature - mean.square + mean.score[..., :, None] * mean.score[..., None, :]
 
 
 def inverse_root(scale: np.ndarray) -> np.ndarray:
@@ -363,6 +368,12 @@ def take_step(found: Moments, held: Held, near: Near | None) -> tuple[Solution, 
     doubt = jackknife(solve(others, around, none[None], near).shares)[:, 0]
     floor = choose_floor(mean, held, np.maximum(doubt, LEAST_GAP), near)
     return solve(mean, held, floor, near), solve(others, around, floor[None], near)
+
+
+def step_at(found: Moments, vectors: np.ndarray) -> tuple[Solution, Solution, Quality]:
+    """The step from vectors [release, k] that hold nothing, its replicates, and how good it is."""
+    solution, replicates = take_step(found, Held(np.zeros_like(vectors), np.zeros(len(vectors))), None)
+    return solution, replicates, judge(solution, replicates)
 
 
 class Trail(NamedTuple):

@@ -4,11 +4,10 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-import jax
 import numpy as np
 
-from dpjax.base import Key
 from dpjax.diagnostics.summary import entry_names
+from dpjax.likelihood.confirm import Looks
 from dpjax.likelihood.newton import LEAST_GAP, Climb, jackknife
 from dpjax.likelihood.surface import Surface
 
@@ -17,22 +16,12 @@ __all__ = ["find_remarks", "row_names", "warn_of"]
 DOUBT = 2.0
 """How many Monte Carlo errors an eigenvalue of the information is above zero at least."""
 
-FALL = -0.15
-"""The slope of the log-likelihood a standard error away from the estimate, per standard error. It is −1 where the
-likelihood is Normal, and nearly 0 towards a boundary."""
-
-SHARE = 4
-"""A look away from the estimate takes one in so many sweeps of the last step."""
+STEEP = -0.5
+"""The slope of the log-likelihood a standard error away, per standard error, below which it is flat on no account."""
 
 
-def find_remarks(surface: Surface, key: Key, fitted: Climb, last: int) -> tuple[str, ...]:
-    """What is to be told of a fit.
-
-    Parameters
-    ----------
-    last
-        The sweeps of its last step.
-    """
+def find_remarks(surface: Surface, fitted: Climb, looks: Looks) -> tuple[str, ...]:
+    """What is to be told of a fit, and of what is seen away from it."""
     remarks = []
     if not fitted.settled[0]:
         text = f"The Monte Carlo error of the estimate is {fitted.errors[0]:.2g} standard errors, or that of the"
@@ -40,9 +29,9 @@ def find_remarks(surface: Surface, key: Key, fitted: Climb, last: int) -> tuple[
         remarks.append(f"{text}: pass more num_steps or num_chains.")
     if fitted.num_nonfinite:
         remarks.append(f"{fitted.num_nonfinite} derivatives were not finite and left out: check the model's records.")
-    flat = list(find_flat(surface, fitted))
+    flat = list(find_flat(surface, fitted, looks))
     remarks += [f"The likelihood tells next to nothing of {name}: its standard error means nothing." for name in flat]
-    return (*remarks, *find_boundaries(surface, key, fitted, max(last // SHARE, 1), flat))
+    return (*remarks, *find_boundaries(surface, fitted, looks, flat))
 
 
 def warn_of(remarks: tuple[str, ...]) -> None:
@@ -51,31 +40,30 @@ def warn_of(remarks: tuple[str, ...]) -> None:
         warnings.warn(remark, stacklevel=3)
 
 
-def find_flat(surface: Surface, fitted: Climb) -> Iterator[str]:
-    """What changes most along each direction whose information is not above zero beyond its Monte Carlo error."""
+def find_flat(surface: Surface, fitted: Climb, looks: Looks) -> Iterator[str]:
+    """What changes most along each direction whose information is not above zero beyond its Monte Carlo error.
+
+    If the likelihood falls to one side, the other is towards a boundary.
+    """
     shares = fitted.solution.shares[0]
     doubt = jackknife(fitted.replicates[1].shares)[0]
     for place, direction in enumerate(fitted.solution.steps[0]):
-        if shares[place] <= max(DOUBT * doubt[place], LEAST_GAP):
+        if shares[place] <= max(DOUBT * doubt[place], LEAST_GAP) and np.all(looks.slopes[place] > STEEP):
             yield name_direction(surface, fitted, direction)
 
 
-def find_boundaries(surface: Surface, key: Key, fitted: Climb, length: int, flat: Any) -> Iterator[str]:
+def find_boundaries(surface: Surface, fitted: Climb, looks: Looks, flat: Any) -> Iterator[str]:
     """Along which directions the likelihood hardly falls, a standard error away from the estimate."""
     told = set(flat)
-    for number, step in enumerate(fitted.solution.steps[0]):
+    for step in looks.steps[looks.at_boundary]:
         name = name_direction(surface, fitted, step)
-        for side, away in enumerate((step, -step)):
-            own = jax.random.fold_in(key, 2 * number + side)
-            found, _ = surface.evaluate(own, surface.values, fitted.vectors + away, fitted.chains, length)
-            slope = float(np.mean(found.score[0], axis=0) @ away)
-            if name not in told and not slope < FALL:
-                told.add(name)
-                yield (
-                    f"The likelihood hardly falls a standard error away from the estimate, as {name} changes: it is "
-                    "at a boundary or drifts towards one, as where data are separated. Wald intervals fail there; see "
-                    "method='profile'."
-                )
+        if name not in told:
+            told.add(name)
+            yield (
+                f"The likelihood hardly falls a standard error away from the estimate, as {name} changes: it is "
+                "at a boundary or drifts towards one, as where data are separated. Wald intervals fail there; see "
+                "method='profile'."
+            )
 
 
 def name_direction(surface: Surface, fitted: Climb, direction: np.ndarray) -> str:

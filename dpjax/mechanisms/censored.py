@@ -86,7 +86,8 @@ class Censored(Bounded):
     Parameters
     ----------
     mechanism
-        The additive mechanism whose value was clamped; or `dpjax.Rounded` real noise, clamped at multiples of its step.
+        The additive mechanism whose value was clamped; or `dpjax.Rounded` noise, clamped at multiples of its
+        step, which is odd under integer noise.
     lower : [] or [d]
         The least value that was published, in its units; ``None`` where there is no such bound, but give at least
         one. A value beyond a bound counts as one at the bound; a `Release` refuses it.

@@ -119,16 +119,26 @@ class Rounded(Mechanism):
 
     @property
     def has_tails(self) -> bool:
-        """Whether a value clamped at a multiple of the step has a known probability; not under integer noise."""
-        return not self.integer_noise and super().has_tails
+        """Whether values clamped at a multiple of the step have a known probability: no whole noise leads midway."""
+        return super().has_tails and (not self.integer_noise or self._is_odd)
+
+    @property
+    def _is_odd(self) -> bool:
+        """Whether all steps are known to be odd."""
+        return not is_traced(self.step) and bool(np.all(np.mod(np.asarray(self.step, float), 2) == 1))
 
     def log_cdf(self, noise: Array) -> Array:
         """The log-probability [..., d] of values up to a multiple of the step, this far from the statistic."""
-        return self.mechanism.log_cdf(noise + jnp.asarray(self.step, noise.dtype) / 2)
+        return self.mechanism.log_cdf(noise + self._reach(noise.dtype))
 
     def log_survival(self, noise: Array) -> Array:
         """The log-probability [..., d] of values from a multiple of the step on, this far from the statistic."""
-        return self.mechanism.log_survival(noise - jnp.asarray(self.step, noise.dtype) / 2)
+        return self.mechanism.log_survival(noise - self._reach(noise.dtype))
+
+    def _reach(self, dtype: Any) -> Array:
+        """How far from a multiple noise leads to it: under whole noise half of an odd step, rounded down."""
+        half = jnp.asarray(self.step, dtype) / 2
+        return jnp.floor(half) if self.integer_noise else half
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-probability [] of the value [d] given the statistic [d]."""

@@ -141,7 +141,11 @@ def check_released(values: Any, channel: Any, component: Component, shape: tuple
     """The values with their channel, or an error unless the channel can release such values of these records."""
     release = LocalRelease(values, channel, "record")
     channel = release.channel
-    if channel.integer_noise and jnp.issubdtype(record_type(component), jnp.floating):
+    is_real = jnp.issubdtype(record_type(component), jnp.floating)
+    if channel.true_categories is not None and is_real:
+        given, remedy = f"{name_of(channel)} on real records", "Use a component of categories, numbered from 0."
+        fail("channel", given, "a channel of real numbers", remedy)
+    if channel.integer_noise and is_real:
         given, expected = f"{name_of(channel)} on records that are no whole numbers", "continuous noise"
         remedy = "Integer noise would reveal them exactly. Use Laplace or Gaussian, or a component of whole numbers."
         fail("channel", given, expected, remedy)

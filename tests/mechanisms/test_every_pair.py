@@ -56,6 +56,7 @@ WRAPPED_REAL = {
 }
 WRAPPED_WHOLE = {
     "Rounded whole": dpjax.Rounded(dpjax.DiscreteLaplace(1.3), 2.0),
+    "Rounded odd": dpjax.Rounded(dpjax.DiscreteGaussian(1.3), 3.0),
     "Truncated whole": Truncated(dpjax.DiscreteLaplace(1.3), lower=0.0),
     "Censored whole": CENSORED["Censored whole"],
 }
@@ -71,20 +72,20 @@ def thresholded(only_present: bool) -> Callable[[Any], Any]:
     )
 
 
-ADDITIVE = {*REAL, *WHOLE}
+ADDITIVE, ROUNDED = {*REAL, *WHOLE}, {"Rounded", "Rounded odd"}
 CASES: dict[str, tuple[Callable[[Any], Any], set[str]]] = {
     "nothing": (lambda noise: noise, {*NOISES}),
     "Rounded 3": (lambda noise: dpjax.Rounded(noise, 3.0), ADDITIVE),
     "Rounded 2": (lambda noise: dpjax.Rounded(noise, 2.0), ADDITIVE),
-    "Censored below": (lambda noise: dpjax.Censored(noise, lower=0.0), {*ADDITIVE, "Rounded"}),
+    "Censored below": (lambda noise: dpjax.Censored(noise, lower=0.0), {*ADDITIVE, *ROUNDED}),
     "Censored above": (lambda noise: dpjax.Censored(noise, upper=2.0), {*ADDITIVE, "Rounded"}),
-    "Censored": (lambda noise: dpjax.Censored(noise, lower=0.0, upper=6.0), {*ADDITIVE, "Rounded"}),
+    "Censored": (lambda noise: dpjax.Censored(noise, lower=0.0, upper=6.0), {*ADDITIVE, *ROUNDED}),
     "Censored between": (lambda noise: dpjax.Censored(noise, lower=0.5), {*REAL}),
     "Truncated above": (lambda noise: Truncated(noise, upper=2.0), ADDITIVE),
     "Truncated between": (lambda noise: Truncated(noise, lower=0.5, upper=6.5), ADDITIVE),
     "PartitionSelection": (PartitionSelection, {*CENSORED}),
-    "thresholded": (thresholded(False), {*ADDITIVE, "Rounded"}),
-    "thresholded if present": (thresholded(True), {*ADDITIVE, "Rounded"}),
+    "thresholded": (thresholded(False), {*ADDITIVE, *ROUNDED}),
+    "thresholded if present": (thresholded(True), {*ADDITIVE, *ROUNDED}),
     "NoisyVariance": (lambda noise: NoisyVariance(noise, 4, 4), {*REAL, *WRAPPED_REAL}),
     "Independent": (lambda noise: dpjax.Independent((noise,), (1,)), {*NOISES}),
 }
@@ -170,5 +171,5 @@ def test_probabilities_of_all_outcomes_add_up_to_one(wrapper: str) -> None:
         if name in possible:
             check_outcomes(name, wrap(noise), 1.0 if as_mechanism(noise).integer_noise else 0.3)
         else:
-            with pytest.raises((TypeError, ValueError), match=r"^(mechanism|noise|lower): given "):
+            with pytest.raises((TypeError, ValueError), match=r"^(mechanism|noise|lower|upper): given "):
                 wrap(noise)

@@ -50,6 +50,11 @@ BAD = {
         "values: given 1.0 at place 1; expected",
     ),
     "integer noise": ({"channel": dpjax.DiscreteGaussian(2.0), "values": [1, 2, 3]}, ValueError, "channel: given Disc"),
+    "categories of real records": (
+        {"channel": dpjax.RandomizedResponse(0.7, 2), "values": [0, 1, 1]},
+        ValueError,
+        "channel: given RandomizedResponse on real records",
+    ),
     "no concentration": ({"concentration": None}, TypeError, "concentration: given NoneType"),
     "a class for a prior": ({"concentration": GammaPrior}, TypeError, "concentration: given type"),
     "priors of two": ({"concentration": GammaPrior([1.0, 2.0], 1.0)}, ValueError, "concentration: given a GammaPrior"),

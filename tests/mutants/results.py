@@ -13,8 +13,8 @@ MUTANTS = (
     Mutant(
         "Louis's information lacks the variance of the score",
         "likelihood/newton.py",
-        "information = mean.curvature - mean.square + mean.score",
-        "information = mean.curvature + 0 * mean.square + mean.score",
+        "return mean.curvature - mean.square + mean.score",
+        "return mean.curvature + 0 * mean.square + mean.score",
         (*STEPS, "likelihood/test_estimates.py"),
     ),
     Mutant(
