@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks import machine
-from tests.xla_flags import FLAGS
 
 BENCHMARKS = (
     "cost",
@@ -35,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmarks that are named, print a table of each, and write all results as one JSON object."""
     options = parse(arguments)
     if options.tiny:
-        os.environ["XLA_FLAGS"] = FLAGS
+        machine.compile_little()
     machine.use_one_core()
     from benchmarks.rows import format_table, write_json
     from benchmarks.tiny import shrink

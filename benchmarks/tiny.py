@@ -44,7 +44,7 @@ TINY: dict[str, dict[str, Change]] = {
         "CHAINS": to(2),
     },
     "large": {
-        "SIZES": to((1_000,)),
+        "SIZES": to(()),
         "EXACT_SIZES": to({100: None}),
         "WARMUP": to(50),
         "SAMPLES": to(100),
