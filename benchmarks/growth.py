@@ -24,7 +24,7 @@ def measure(quick: bool) -> Iterator[Row]:
     """A row for each n, of one chain in a process of its own; the ratio is to the first n."""
     first = None
     for n in SIZES[:2] if quick else SIZES:
-        command = [sys.executable, "-m", "benchmarks.growth", str(n)]
+        command = [sys.executable, "-m", "benchmarks.growth", str(n), str(RECORDS)]
         answer = answer_of(command)
         cost = answer["seconds"] / (answer["sweeps"] * n) * 1e6
         first = first or cost
@@ -33,7 +33,7 @@ def measure(quick: bool) -> Iterator[Row]:
         yield Row("growth", "a sweep", n, answer["d"], 1, timing, figures, target=("peak GiB", "<=", BOUND))
 
 
-def run(n: int) -> dict[str, float]:
+def run(n: int, records: int) -> dict[str, float]:
     """CPU seconds of compilation and of some sweeps, and the peak memory in GiB."""
     model = make_model()
     release = simulated_release(model, n)
@@ -42,7 +42,7 @@ def run(n: int) -> dict[str, float]:
     began = time.process_time()
     step = jax.jit(algorithm.step, donate_argnums=1).lower(jax.random.key(2), state).compile()
     compiled = time.process_time()
-    sweeps = max(2, RECORDS // n)
+    sweeps = max(2, records // n)
     for sweep in range(sweeps):
         state, _ = jax.block_until_ready(step(jax.random.key(sweep), state))
     seconds = time.process_time() - compiled
@@ -50,4 +50,4 @@ def run(n: int) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(run(int(sys.argv[1]))))
+    print(json.dumps(run(*map(int, sys.argv[1:]))))

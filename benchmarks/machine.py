@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from tests.xla_flags import FLAGS
+
 XLA_FLAGS = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 """Programs run in the thread that calls them."""
 
@@ -21,6 +23,13 @@ def use_one_core() -> None:
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     for library in ("OMP", "OPENBLAS", "MKL"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
+
+
+def compile_little() -> None:
+    """Optimise programs little, and keep them where the tests keep theirs: what they cost to run means nothing then."""
+    os.environ["XLA_FLAGS"] = FLAGS
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path.home() / ".cache" / "dpjax-tests"))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 
 
 @contextmanager

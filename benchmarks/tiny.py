@@ -44,15 +44,15 @@ TINY: dict[str, dict[str, Change]] = {
         "CHAINS": to(2),
     },
     "large": {
-        "SIZES": to((1_000,)),
+        "SIZES": to(()),
         "EXACT_SIZES": to({100: None}),
         "WARMUP": to(50),
         "SAMPLES": to(100),
         "EXACT_WARMUP": to(50),
         "EXACT_SAMPLES": to(100),
     },
-    "growth": {"SIZES": to((2_000_000, 4_000_000))},
-    "memory": {"N": to(2_000), "BOUNDS": lambda bounds: {2_000: min(bounds.values())}},
+    "growth": {"SIZES": to((20_000, 40_000)), "RECORDS": to(80_000)},
+    "memory": {"PROBLEMS": first_of, "N": to(2_000), "BOUNDS": lambda bounds: {2_000: min(bounds.values())}},
     "depth": {"CASES": small, "MEASURED": to(200), "EPSILONS": to((1,))},
     "accelerator": {
         "CHILD": to("benchmarks.tiny"),
@@ -80,7 +80,7 @@ TINY: dict[str, dict[str, Change]] = {
     },
     "count_records": {
         "SIZES": to((20,)),
-        "CASES": only("Normal", "Poisson"),
+        "CASES": only("Poisson"),
         "CHAINS": to(2),
         "WARMUP": to(20),
         "SAMPLES": to(20),

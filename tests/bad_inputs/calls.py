@@ -62,6 +62,11 @@ def draw(key: jax.Array) -> jax.Array:
     return jax.random.normal(key)
 
 
+def algorithm(target: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """A start and a step."""
+    return log_density, log_density
+
+
 def program(n: int, cell: Any = None) -> None:
     """Two categories, as a NumPyro program."""
     p = numpyro.sample("p", numpyro.distributions.Dirichlet(jnp.ones(2)))
@@ -267,7 +272,7 @@ OWN: dict[str, dict[str, Any]] = {
     "dpjax.private.dp_sgnht": {"diffusion": 1.0},
     "dpjax.private.Query": {"grade": "secure"},
     "dpjax.private.halton_steps": {"low": 0.5, "high": 1.5, "length": 4},
-    "dpjax.private.make_kernel": {"build": draw},
+    "dpjax.private.make_kernel": {"build": algorithm},
     "dpjax.private.model_target": {"records": {"cell": np.zeros(3, int)}},
     "dpjax.private.plan": {"pilot": TARGET, "source": "public"},
     "dpjax.private.release": {"noise": noise.Secure(keystream), "n": 3},

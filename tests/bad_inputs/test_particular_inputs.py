@@ -37,6 +37,9 @@ class Frame:
     def to_numpy(self) -> Any:
         return self.values
 
+    def __array__(self, *options: Any, **keywords: Any) -> Any:
+        return self.values
+
 
 def ledger() -> private.Ledger:
     return private.Ledger(BUDGET)

@@ -236,6 +236,9 @@ def cut(leaf: Array, num_chunks: int, chunk_size: int) -> Array:
 
 def check_records(records: Any) -> int:
     """The number of records, or an error that reveals nothing of their values."""
+    if hasattr(records, "columns"):
+        remedy = "Pass such as {name: table[name].to_numpy() for name in table.columns}."
+        fail("records", f"a {type(records).__name__}", "arrays by name", remedy, error=TypeError)
     leaves = jax.tree.leaves(records, is_leaf=lambda leaf: leaf is None)
     lengths = {np.shape(leaf)[0] if np.ndim(leaf) else 0 for leaf in leaves}
     if len(lengths) != 1 or not all(np.ndim(leaf) for leaf in leaves):
