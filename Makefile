@@ -87,7 +87,7 @@ wheel:
 	$(VENV)-wheel/bin/python -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS)) $(VENV)-wheel/dist/*.whl
 	cd $(VENV)-wheel && bin/python -I $(CURDIR)/.ci/smoke.py
 
-# QUICK=1: every benchmark at the smallest size that runs its code, in minutes; no figure means anything then.
+# QUICK=1: every benchmark at the smallest size that runs its code; no figure means anything then.
 benchmarks: $(VENV)/installed
 	$(BIN)/python -m benchmarks $(if $(QUICK),--tiny)
 
