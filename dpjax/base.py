@@ -337,19 +337,12 @@ class Model(PyTree, abstract=True):
 
     @property
     def exchangeable(self) -> bool:
-        """True if records are i.i.d. given the parameters.
-
-        If False, the distribution of record i depends on i in ``sample_records`` and ``log_density``, so samplers keep
-        records in order.
-        """
+        """True if records are i.i.d. given the parameters; False if the distribution of record i depends on i."""
         return True
 
     @property
     def count_field(self) -> str | None:
-        """The name of the only random field, if that is an integer [] without an upper bound.
-
-        ``log_density`` is then −∞ at impossible integers.
-        """
+        """The only random field, if that is an integer [] without an upper bound; impossible ones have density 0."""
         return None
 
     @property

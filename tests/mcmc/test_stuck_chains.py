@@ -177,7 +177,7 @@ def test_a_digest_knows_which_chains_never_moved():
 
 def test_private_draws_that_never_moved_are_named():
     draws = {"theta": np.stack([MOVING[:1], ONE[:1]], axis=2)}
-    published = PrivateDraws(draws, None, None, DRAWS, 1, None)
+    published = PrivateDraws(draws, None, None, DRAWS, 1, None, {})
     with pytest.warns(UserWarning, match=r"chains that never moved: theta\[1\]\. .*\(positions\)"):
         published.summary()
 

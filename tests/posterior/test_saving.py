@@ -83,9 +83,6 @@ def test_a_value_is_read_as_it_was_written(name: str) -> None:
     writer = Writer()
     node = json.loads(json.dumps(writer.value(VALUES[name])))
     found = read(writer.arrays, node)
-    if name == "model":
-        assert found.recipe.form == VALUES[name].recipe.form
-        return
     assert jax.tree.structure(found) == jax.tree.structure(VALUES[name])
     for one, other in zip(jax.tree.leaves(VALUES[name]), jax.tree.leaves(found), strict=True):
         assert type(one) is type(other)

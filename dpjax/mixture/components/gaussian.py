@@ -11,6 +11,7 @@ from jax.scipy.special import gammaln
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, check_number, check_positive, fail, name_of
 from dpjax.base import Array, Key
+from dpjax.mechanisms.base import as_mechanism
 from dpjax.mixture.base import Theta
 from dpjax.models.priors import warn_of_underflow
 from dpjax.numerics.ends import positive_at
@@ -163,7 +164,7 @@ class TruncatedNormalInverseGamma(NormalInverseGamma):
         TypeError
             If the noise of the channel is not Normal.
         """
-        if not channel.normal_noise:
+        if not as_mechanism(channel).normal_noise:
             remedy = "Use NormalInverseGamma for other channels."
             fail("channel", name_of(channel), "dpjax.Gaussian, for this base measure", remedy, error=TypeError)
         check_number("channel.scale", channel.scale)
