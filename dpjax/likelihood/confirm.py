@@ -42,6 +42,9 @@ likelihood is Normal, and nearly 0 towards a boundary."""
 CHANCE = 1.5
 """By how much more than asked for the error of the standard errors may be in the end, as it has one itself."""
 
+AGREE = 4.0
+"""By how many Monte Carlo errors standard errors of two fits may differ."""
+
 
 class Looks(NamedTuple):
     """What the likelihood is like a standard error away from an estimate.
@@ -89,7 +92,8 @@ def carried(fitted: Climb, looks: Looks) -> Climb:
 
 def moved(solution: Solution, looks: Looks) -> Solution:
     """A step [..., k] with the information where it ends, where that is positive definite and no boundary is near."""
-    along = np.linalg.solve(looks.steps.T, solution.change[..., None])[..., 0]
+    # No further than what has been seen.
+    along = np.clip(np.linalg.solve(looks.steps.T, solution.change[..., None])[..., 0], -1.0, 1.0)
     information = np.linalg.inv(solution.covariance) + np.tensordot(along * ~looks.at_boundary, looks.turns, axes=1)
     fine = np.linalg.eigvalsh(information)[..., 0] > 0
     safe = np.where(fine[..., None, None], information, np.linalg.inv(solution.covariance))
@@ -129,10 +133,23 @@ def confirm(
     made = carried(made, looks)
     # At a boundary standard errors mean nothing, however imprecise they are.
     fine = length >= LONG or worst_error(made) <= CHANCE * precision or np.any(looks.at_boundary)
-    return replace(made, settled=made.settled & fine), length
+    there = quality.moved <= 3 * np.maximum(quality.noise, precision)
+    return replace(made, settled=made.settled & there & fine & agree(ends, made, precision)), length
+
+
+def errors_of(fitted: Climb) -> tuple[np.ndarray, np.ndarray]:
+    """The standard errors [release, k], and their Monte Carlo errors."""
+    replicates = standard_errors(fitted.replicates[1].covariance)
+    return standard_errors(fitted.solution.covariance), jackknife(replicates)
 
 
 def worst_error(fitted: Climb) -> float:
     """The largest Monte Carlo error of a standard error, relative to it."""
-    replicates = standard_errors(fitted.replicates[1].covariance)
-    return float(np.max(jackknife(replicates) / standard_errors(fitted.solution.covariance)))
+    errors, doubt = errors_of(fitted)
+    return float(np.max(doubt / errors))
+
+
+def agree(before: Climb, after: Climb, precision: float) -> bool:
+    """Whether two fits have the same standard errors: where they change on the way, the climb has not ended."""
+    (old, old_doubt), (new, new_doubt) = errors_of(before), errors_of(after)
+    return bool(np.all(np.abs(new - old) <= AGREE * np.hypot(old_doubt, new_doubt) + precision * new))
