@@ -11,7 +11,7 @@ import pytest
 
 import dpjax
 from dpjax._util import jit
-from dpjax._util.jit import compiling, jit_quickly, light_options, quick_options
+from dpjax._util.jit import compiling, jit_unoptimized, light_options, quick_options
 from dpjax.models.programs import jit_model
 
 SETTINGS = ("jax_compilation_cache_dir", jit.MIN_COMPILE_TIME)
@@ -33,7 +33,7 @@ def unset(monkeypatch, tmp_path):
         jax.config.update(name, value)
 
 
-@partial(jit_quickly, static_argnames=("power",))
+@partial(jit_unoptimized, static_argnames=("power",))
 def total(array, power):
     return jnp.sum(jnp.exp(array) ** power)
 
@@ -53,8 +53,8 @@ def test_a_program_of_a_model_can_be_compiled_quickly():
 
     model = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 1.0), variance=1.0)
     at = {"mean": jnp.asarray(0.5)}
-    np.testing.assert_allclose(prior.quickly(model, at), prior(model, at), rtol=1e-6)
-    np.testing.assert_allclose(jax.jit(lambda at: prior.quickly(model, at))(at), prior(model, at), rtol=1e-6)
+    np.testing.assert_allclose(prior.unoptimized(model, at), prior(model, at), rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(lambda at: prior.unoptimized(model, at))(at), prior(model, at), rtol=1e-6)
 
 
 def test_a_program_compiles_while_something_else_is_done(compilations):

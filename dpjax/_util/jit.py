@@ -18,7 +18,7 @@ __all__ = [
     "compiling",
     "enable_compilation_cache",
     "in_full_precision",
-    "jit_quickly",
+    "jit_unoptimized",
     "light_options",
     "quick_options",
 ]
@@ -93,7 +93,7 @@ def in_full_precision(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def jit_quickly(function: Callable[..., Any], static_argnames: tuple[str, ...] = ()) -> Callable[..., Any]:
+def jit_unoptimized(function: Callable[..., Any], static_argnames: tuple[str, ...] = ()) -> Callable[..., Any]:
     """`jax.jit` with the options of `QUICK`, for a function whose compilation takes longer than its run.
 
     Called while another program is traced, the function becomes a part of that program.

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.jit import jit_quickly
+from dpjax._util.jit import jit_unoptimized
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.density import release_noise
@@ -67,7 +67,7 @@ def measure_errors(
     rule then knows what such records add.
     """
     same = pad(rule, len(finer.weights)) if isinstance(rule, Rule) else rule  # by the same program
-    evaluate = moments_at.quickly if is_small(model, release, source, finer) else moments_at
+    evaluate = moments_at.unoptimized if is_small(model, release, source, finer) else moments_at
     coarse, fine = (evaluate(model, release, source, nodes, parameters) for nodes in (same, finer))
     numbers = numbers_of(release, parameters)
     errors = compare(numbers, release_noise(release, simulated).variance, coarse, fine)
@@ -97,7 +97,7 @@ def numbers_of(release: Release, parameters: Parameters) -> Array:
     return jnp.broadcast_to(jnp.asarray(number_at(release, parameters), float), leading_size(parameters))
 
 
-@jit_quickly
+@jit_unoptimized
 def compare(numbers: Array, variance: Array, coarse: tuple[Array, Array], fine: tuple[Array, Array]) -> Errors:
     """The errors [draw] of coarse moments, for these numbers of records [draw] and noise of this variance [d]."""
 
@@ -139,7 +139,7 @@ def measure_skewness(key: Key, model: Model, release: Release, simulated: Array,
     size = min(n, NUM_RECORDS) if model.exchangeable else REPLICATES * n
     some = jax.tree.map(lambda leaf: leaf[: max(1, MAX_RECORDS // size)], parameters)
     keys = jax.random.split(key, leading_size(some))
-    evaluate = skewness_at.quickly if size * leading_size(some) <= FEW_RECORDS else skewness_at
+    evaluate = skewness_at.unoptimized if size * leading_size(some) <= FEW_RECORDS else skewness_at
     found = evaluate(model, release, release_noise(release, simulated).variance, keys, some)
     return np.sqrt(np.mean(np.square(np.asarray(found, float)), axis=0))
 

@@ -15,7 +15,7 @@ from blackjax.mcmc.hmc import HMCState
 from blackjax.mcmc.nuts import NUTSInfo
 from jax.sharding import Mesh
 
-from dpjax._util.jit import jit_quickly
+from dpjax._util.jit import jit_unoptimized
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.density import build_problem, build_target, unravel_of
 from dpjax.clt.moments import Source
@@ -26,7 +26,7 @@ from dpjax.models.programs import jit_model
 from dpjax.release import Release
 from dpjax.release.unknown_count import is_unknown
 from dpjax.runtime.chunk import CHAIN_AXES, MAX_CAPACITY, Chunk, Segment, make_draws
-from dpjax.runtime.devices import bring_home, over_devices, platform_of
+from dpjax.runtime.devices import gather_to_host, over_devices, platform_of
 from dpjax.runtime.run import Run, Status
 
 __all__ = ["CLTRun", "Draw", "make_schedule"]
@@ -206,7 +206,7 @@ class CLTRun(Run):
 
     def open(self) -> Status:
         """The status before the first step, with whitened coordinates as they are."""
-        states = first_states.quickly(self.model, self.source, **self.arrays, places=self.places)
+        states = first_states.unoptimized(self.model, self.source, **self.arrays, places=self.places)
         return self.open_segment(0, self.at_starts(states))
 
     def lower_first(self) -> Any:
@@ -228,7 +228,7 @@ class CLTRun(Run):
 
     def close_segment(self, status: Status) -> Status:
         """Take the average step size found, and the draws' covariance where the schedule says so."""
-        chains = bring_home(self.mesh, status.chains)
+        chains = gather_to_host(self.mesh, status.chains)
         step_size = jnp.exp(chains.search.log_step_size_avg)
         chains = chains._replace(step_size=step_size, search=search_from(step_size))
         if self.schedule[status.segment].adapt:
@@ -237,7 +237,7 @@ class CLTRun(Run):
         return self.open_segment(status.segment + 1, chains)
 
 
-@jit_quickly
+@jit_unoptimized
 def search_from(step_size: Array) -> DualAveragingAdaptationState:
     """The search for better step sizes than these [chain], in the types that it goes on with."""
     return jax.tree.map(lambda leaf: leaf.astype(leaf.dtype), jax.vmap(begin_search)(step_size))

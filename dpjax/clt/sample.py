@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from dpjax._util.jit import compiling, jit_quickly
+from dpjax._util.jit import compiling, jit_unoptimized
 from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import name_of
 from dpjax.base import Key, Model
@@ -208,7 +208,7 @@ class RunKeys(NamedTuple):
     skewness: Key
 
 
-@partial(jit_quickly, static_argnames=("num_chains",))
+@partial(jit_unoptimized, static_argnames=("num_chains",))
 def split_key(key: Key, num_chains: int) -> RunKeys:
     """The keys of a run; chain i has ``fold_in(key, i)`` of one of them."""
     rules, noise, prior, candidates, spread, chains, skewness = jax.random.split(key, 7)
@@ -245,7 +245,7 @@ def draw(
         mesh=mesh,
     )
     with one_blas_thread(), compiling(run.lower_first()):
-        search = find_starts.quickly if is_small(model, release, source, rules[0]) else find_starts
+        search = find_starts.unoptimized if is_small(model, release, source, rules[0]) else find_starts
         starts = search(*given)
         check_starts(starts, release)
         run = replace(run, tuning=starts.tuning, places=starts.places)

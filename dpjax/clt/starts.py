@@ -20,7 +20,7 @@ from dpjax.clt.moments import Source
 from dpjax.clt.number import number_at, reference_number, with_place
 from dpjax.data_augmentation.parameters.coordinates import Tuning, constrain, fit_to_prior
 from dpjax.models.programs import jit_model
-from dpjax.numerics import take_if
+from dpjax.numerics import tree_where
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower, solve_upper
 from dpjax.release import Release
 
@@ -148,7 +148,7 @@ def climb_from(evaluate: Callable[[Array], Point], candidates: Array) -> Point:
         moved = evaluate(jnp.where(climbing, point.whitened + change, candidates[jnp.minimum(number, CANDIDATES - 1)]))
         better = (moved.log_density > point.log_density) | (number == 0)
         changed = jnp.clip(jnp.where(better, damping / 8, damping * 4), 1e-9, 1e9)
-        return take_if(better, moved, point), jnp.where(climbing, changed, damping)
+        return tree_where(better, moved, point), jnp.where(climbing, changed, damping)
 
     shapes = jax.eval_shape(evaluate, candidates[0])
     nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)

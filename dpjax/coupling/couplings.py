@@ -9,7 +9,7 @@ from jax.typing import ArrayLike
 
 from dpjax._util.validation import check_array, check_floats, check_function, check_key, check_number, fail
 from dpjax.base import Array, Key
-from dpjax.numerics import decision_uniforms, select_weight, take_if
+from dpjax.numerics import decision_uniforms, select_weight, tree_where
 from dpjax.numerics.linear_algebra import product, solve_lower
 
 __all__ = [
@@ -236,7 +236,7 @@ def maximal_records(
         accepted = log_uniforms(uniform_key, num) >= jnp.minimum(log_eta, log_p(trials) - log_q(trials))
         source, filled = assign(accepted, ~done) if exchangeable else (jnp.arange(num), accepted & ~done)
         taken = jax.tree.map(lambda leaf: leaf[source], trials)
-        return trial + 1, take_if(filled, taken, y), done | filled
+        return trial + 1, tree_where(filled, taken, y), done | filled
 
     _, y, _ = jax.lax.while_loop(lambda carry: ~jnp.all(carry[2]), one_round, (0, x, same))
     return x, y, same

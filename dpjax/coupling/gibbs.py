@@ -25,7 +25,7 @@ from dpjax.exchangeable.sweeps import make_placement
 from dpjax.exchangeable.targets import SummedTarget
 from dpjax.models.checks import check_fit
 from dpjax.models.simulation import GibbsState, Position, draw_position, init_state
-from dpjax.numerics import take_if
+from dpjax.numerics import tree_where
 from dpjax.release import PrivateRelease
 from dpjax.release.summed import Release, as_sum
 
@@ -251,7 +251,7 @@ def coupled_counts(
         # Both chains use the same key on purpose; `clone` keeps the key reuse checker from reporting it.
         second, _ = kernel(jax.random.clone(rng_key), pair.second, None)
         same = jax.tree.reduce(jnp.logical_and, jax.tree.map(is_same, first.latent.records, second.latent.records))
-        return CountPair(first, take_if(same, first, second), same), info.imputation
+        return CountPair(first, tree_where(same, first, second), same), info.imputation
 
     def join(first: Position, second: Position, met: Array) -> CountPair:
         return CountPair(init_state(release, first), init_state(release, second), jnp.asarray(met))

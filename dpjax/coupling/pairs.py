@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Records
 from dpjax.exchangeable.sweeps import Decision, SweepState, gather_records, is_place, start_sweep
 from dpjax.exchangeable.targets import ExchangeableTarget
-from dpjax.numerics import take_if
+from dpjax.numerics import tree_where
 
 __all__ = ["CoupledSweepState", "RecordPair", "finish", "start", "synchronize", "update_flags"]
 
@@ -60,4 +60,4 @@ def finish(states: CoupledSweepState, pair: RecordPair, proposals: RecordPair) -
     """The records after a sweep; flagged ones of the second chain are copies of the first chain's."""
     first = gather_records(states.first, pair.first, proposals.first)
     second = gather_records(states.second, pair.second, proposals.second)
-    return RecordPair(first, take_if(states.same, first, second), states.same)
+    return RecordPair(first, tree_where(states.same, first, second), states.same)

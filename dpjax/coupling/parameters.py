@@ -13,7 +13,7 @@ from dpjax.coupling.couplings import maximal, maximal_records
 from dpjax.coupling.pairs import RecordPair
 from dpjax.coupling.random_walk import build_coupled_walk
 from dpjax.models.simulation import parameter_shapes, position_shapes
-from dpjax.numerics import take_if
+from dpjax.numerics import tree_where
 
 __all__ = ["ParameterCoupling", "build_coupled_update", "couple_proposals"]
 
@@ -74,7 +74,7 @@ def build_common_update(model: Model, ignores_parameters: bool) -> CoupledUpdate
         drawn = update(key, first, pair.first)
         # Both chains use the same key on purpose; `clone` keeps the key reuse checker from reporting it.
         other = update(jax.random.clone(key), second, pair.second)
-        return drawn, take_if(met, drawn, other), met
+        return drawn, tree_where(met, drawn, other), met
 
     return step
 
@@ -94,7 +94,7 @@ def build_maximal_update(model: Model) -> CoupledUpdate:
             MAX_PARAMETER_TRIALS,
         )
         met = common | (same & jnp.all(pair.same))
-        return drawn, take_if(met, drawn, other), met
+        return drawn, tree_where(met, drawn, other), met
 
     return step
 

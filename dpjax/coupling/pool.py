@@ -18,7 +18,7 @@ from jax.sharding import Mesh
 
 from dpjax.base import Array, Key
 from dpjax.coupling.gibbs import CoupledKernel
-from dpjax.numerics import take_if
+from dpjax.numerics import tree_where
 from dpjax.runtime.devices import BY_CHAIN, num_devices, over_devices, place, to_host
 
 __all__ = ["Lane", "PairSettings", "Pool", "Status", "new_status", "open_pool", "run_program"]
@@ -118,7 +118,7 @@ class Pool(NamedTuple):
 
     def refill(self, lanes: Lane, owners: np.ndarray, fresh: np.ndarray) -> Lane:
         """The lanes, with the new pairs in the fresh ones."""
-        return take_if(self.place(fresh=fresh)["fresh"], self.start(owners), lanes)
+        return tree_where(self.place(fresh=fresh)["fresh"], self.start(owners), lanes)
 
     def place(self, **arguments: Any) -> dict[str, Any]:
         """The key and the arguments of a program, placed on the devices."""
@@ -279,7 +279,7 @@ def step_lane(settings: PairSettings, key: Key, lane: Lane) -> Lane:
     pair, _ = kernel.step(jax.random.fold_in(run_key, lane.time), lane.pair)
     time = lane.time + 1
     joined = kernel.join(kernel.first(pair), lane.second, jnp.asarray(False))
-    return update_sums(settings, lane._replace(pair=take_if(time == settings.lag, joined, pair), time=time))
+    return update_sums(settings, lane._replace(pair=tree_where(time == settings.lag, joined, pair), time=time))
 
 
 def update_sums(settings: PairSettings, lane: Lane) -> Lane:

@@ -12,7 +12,7 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.coupling.pairs import RecordPair
 from dpjax.data_augmentation.refresh import RefreshTuning, alone, decide, draw_vectors, prior_alone, propose
 from dpjax.models.simulation import Position, init_state, parameter_shapes
-from dpjax.numerics import decision_uniforms, take_if
+from dpjax.numerics import decision_uniforms, tree_where
 from dpjax.release import PrivateRelease
 
 CoupledRefresh = Callable[
@@ -52,7 +52,7 @@ def build_coupled_refresh(model: Model, release: PrivateRelease, tuning: Any) ->
         other, accepted_too = move(Position(second, records.second))
         # Of chains that have met, the same decision computed twice could differ by rounding.
         met = (same & jnp.all(records.same)) | (accepted & accepted_too)
-        other = take_if(met, one, other)
+        other = tree_where(met, one, other)
         stayed = ~(accepted | accepted_too)
         flags = RecordPair(one.records, other.records, met | (records.same & stayed))
         return one.parameters, other.parameters, met | (same & stayed), flags

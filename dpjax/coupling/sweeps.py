@@ -12,7 +12,7 @@ from dpjax.coupling.relabel import Relabelling, between_sweeps, within_sweep
 from dpjax.data_augmentation.records.soma import reverse_total
 from dpjax.exchangeable.sweeps import Decision, Innovations, Placement, draw_innovations, replace_record
 from dpjax.exchangeable.targets import ExchangeableTarget
-from dpjax.numerics import proper_density, take_if
+from dpjax.numerics import proper_density, tree_where
 
 __all__ = ["SweepInfo", "sweep", "sweep_records"]
 
@@ -142,4 +142,4 @@ def decide_imwg(
 
 def copy_if_same(states: CoupledSweepState, proposal: ProposedColumns, one: Decision, other: Decision) -> Decision:
     """The second chain's decision, replaced by the first's if all records and the proposal are the same."""
-    return take_if(proposal.same & jnp.all(states.same), one, other)
+    return tree_where(proposal.same & jnp.all(states.same), one, other)

@@ -29,7 +29,7 @@ from dpjax.data_augmentation.parameters.coordinates import SPREAD, Tuning, const
 from dpjax.data_augmentation.parameters.interweaving import is_possible, likelihood_of_noise
 from dpjax.data_augmentation.records.parts import NUM_PARTS
 from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, parameter_shapes
-from dpjax.numerics import all_finite, decision_uniforms, select_index, take_if
+from dpjax.numerics import all_finite, decision_uniforms, select_index, tree_where
 from dpjax.numerics.linear_algebra import product, solve_lower
 from dpjax.numerics.selection import key_of_branches
 from dpjax.release import PrivateRelease
@@ -82,7 +82,7 @@ NUM_CANDIDATES = 8
 57,000, 62,000 and 52,000 effective draws per CPU second for 100 records at ε = 3, and 1,400, 2,200, 2,600, 3,600 and
 2,800 for 1,000 records at ε = 1."""
 
-MANY_RECORDS = 512
+RECORDS_ALL_WEIGHED = 512
 """From so many records on new noise is weighed with all its candidates, for fewer with the first alone: beside the
 records, candidates then cost more. On a private regression at ε = 1 all candidates gave 0.6, 1.4 and 1.4 times as many
 effective draws per CPU second for 100, 1,000 and 10,000 records."""
@@ -347,7 +347,7 @@ def decide(present: Candidates, proposed: Candidates, log_uniform: Array) -> tup
     log_ratio = proposed.log_total - present.log_total
     accepted = (log_ratio < jnp.inf) & (log_uniform < log_ratio)
     info = RefreshInfo(jnp.ones((), int), accepted.astype(int), proposed.num_nonfinite)
-    return take_if(accepted, proposed, present), info
+    return tree_where(accepted, proposed, present), info
 
 
 def choose(
@@ -362,9 +362,9 @@ def choose(
     unravel = to_vector(model, candidates.state.parameters)[1]
     parameters = constrain(model, unravel(candidates.vectors[jnp.maximum(index, 1) - 1]))
     other = init_state(release, Position(parameters, model.noncentred.records(parameters, candidates.noise)))
-    chosen = take_if(index > 0, other, candidates.state)
+    chosen = tree_where(index > 0, other, candidates.state)
     possible = (index == 0) | is_possible(model, parameters, other.latent.records)
-    return take_if(possible & jnp.isfinite(chosen.latent.log_density), chosen, otherwise)
+    return tree_where(possible & jnp.isfinite(chosen.latent.log_density), chosen, otherwise)
 
 
 def propose(key: Key, model: Model, release: PrivateRelease, vector: Array, like: GibbsState) -> GibbsState:
@@ -380,7 +380,7 @@ Refresh = Callable[[Key, GibbsState, RefreshTuning, Array], tuple[GibbsState, Re
 def build_refresh(model: Model, release: PrivateRelease) -> Refresh:
     """One refresh, and the choice after it where there is one; it leaves p(parameters, records | release) invariant."""
     has_choice = model.noncentred is not None
-    all_weighed = has_choice and release.n >= MANY_RECORDS
+    all_weighed = has_choice and release.n >= RECORDS_ALL_WEIGHED
     num_others = NUM_CANDIDATES - 1 if has_choice else 0
 
     def surround(key: Key, tuning: RefreshTuning, from_prior: Array, state: GibbsState, others: Array) -> Candidates:

@@ -175,7 +175,7 @@ def free_numbers(model: Model, draws: Numbers) -> dict[str, np.ndarray]:
     names = [name for name in parameter_shapes(model) if name in draws]
     if not any(np.any(never_change(draws[name])) for name in names):
         return {}
-    prior = draw_parameters.quickly(jax.random.key(0), model, PRIOR_DRAWS)
+    prior = draw_parameters.unoptimized(jax.random.key(0), model, PRIOR_DRAWS)
     return {name: ~never_change(np.asarray(prior[name])[None]) for name in names}
 
 

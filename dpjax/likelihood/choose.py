@@ -36,7 +36,7 @@ __all__ = ["Method", "Opened", "check_inputs", "choose_method", "open_surface"]
 
 Method = Literal["auto", "imputation", "clt"]
 
-MANY_RECORDS = 1_000
+RECORDS_FOR_NORMAL_SUM = 1_000
 """Smallest number of records that are not imputed one by one where their sum can be taken to be Normal. With a thousand
 and noise at ε = 1 a fiftieth of the information is left, and chains take minutes to tell it from none."""
 
@@ -97,7 +97,7 @@ def choose_method(
         check_clt(model, release)
     if method != "auto":
         return method
-    if imputation is not None or counts_fit(model, release) or release.n < MANY_RECORDS:
+    if imputation is not None or counts_fit(model, release) or release.n < RECORDS_FOR_NORMAL_SUM:
         return "imputation"
     try:
         check_clt(model, release)

@@ -19,7 +19,7 @@ from dpjax.data_augmentation.counts.table import table_of
 from dpjax.likelihood.surface import Moments, Surface, parameters_at, with_observed
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import init_latent
-from dpjax.numerics import all_finite, decision_uniforms, take_if
+from dpjax.numerics import all_finite, decision_uniforms, tree_where
 from dpjax.release import PrivateRelease, Release
 
 __all__ = ["Imputed", "build_derivatives", "decide_refresh"]
@@ -145,7 +145,7 @@ def build_density(model: Model, records: Records) -> Callable[[Array], Array]:
 def proper(moments: Moments) -> Moments:
     """The moments, or zeros and one more that is not finite."""
     fine = all_finite(moments)
-    return take_if(fine, moments, jax.tree.map(jnp.zeros_like, moments)._replace(num_nonfinite=jnp.ones(())))
+    return tree_where(fine, moments, jax.tree.map(jnp.zeros_like, moments)._replace(num_nonfinite=jnp.ones(())))
 
 
 def build_move(
@@ -173,7 +173,7 @@ def decide_refresh(latent: Latent, proposed: Latent, log_uniform: Array) -> Late
     """
     log_ratio = proposed.log_density - latent.log_density
     fine = all_finite(proposed.records) & (log_ratio < jnp.inf)
-    return take_if(fine & (log_uniform < log_ratio), proposed, latent)
+    return tree_where(fine & (log_uniform < log_ratio), proposed, latent)
 
 
 @partial(jit_model, static_argnames=("count", "num_chains"))

@@ -98,7 +98,7 @@ class Surface(ABC):
     def natural(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Parameters and derived quantities in one vector [..., p], and their Jacobian [..., p, k]."""
         flat = jnp.asarray(np.reshape(vectors, (-1, np.shape(vectors)[-1])), float)
-        values, slopes = (np.asarray(leaf, float) for leaf in natural_at.quickly(self.model, flat))
+        values, slopes = (np.asarray(leaf, float) for leaf in natural_at.unoptimized(self.model, flat))
         leading = np.shape(vectors)[:-1]
         return values.reshape(*leading, *values.shape[1:]), slopes.reshape(*leading, *slopes.shape[1:])
 

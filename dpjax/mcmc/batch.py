@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.jit import compiling, jit_quickly
+from dpjax._util.jit import compiling, jit_unoptimized
 from dpjax._util.validation import fail
 from dpjax.base import Array, Imputation, Key, Model
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, fit_to_prior
@@ -30,7 +30,7 @@ from dpjax.numerics import take_entry
 from dpjax.posterior.batch import BatchPosterior
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.base import is_release
-from dpjax.runtime.devices import Devices, bring_home, choose_mesh, to_host
+from dpjax.runtime.devices import Devices, choose_mesh, gather_to_host, to_host
 from dpjax.runtime.fingerprint import identify_keys
 from dpjax.runtime.progress import ShowProgress
 from dpjax.runtime.run import Status, check_run, finish, is_interrupted
@@ -181,7 +181,7 @@ def report(run: BatchRun, model: Model, releases: list[PrivateRelease], status: 
         interrupted=interrupted,
         model=model,
         releases=tuple(releases),
-        final_states=bring_home(run.mesh, status.chains.state),
+        final_states=gather_to_host(run.mesh, status.chains.state),
         tuning=status.kernel.tuning,
         refresh=jax.tree.map(np.asarray, status.kernel.refresh),
         plan=run.plan,
@@ -190,7 +190,7 @@ def report(run: BatchRun, model: Model, releases: list[PrivateRelease], status: 
     )
 
 
-@partial(jit_quickly, static_argnames=("num_chains",))
+@partial(jit_unoptimized, static_argnames=("num_chains",))
 def split_keys(key: Key, numbers: Array, num_chains: int) -> RunKeys:
     """The keys of the runs of releases of these numbers [release]: release i has those of ``fold_in(key, i)``."""
     return jax.vmap(lambda number: split_key(jax.random.fold_in(key, number), num_chains))(numbers)
@@ -199,7 +199,7 @@ def split_keys(key: Key, numbers: Array, num_chains: int) -> RunKeys:
 def begin(run: BatchRun) -> Status:
     """The status before the first step."""
     with compiling(run.lower_first(tune_all.eval_shape(run.model, run.keys.tuning) if run.plan.uses_tuning else None)):
-        tuning = tune_all.quickly(run.model, run.keys.tuning) if run.plan.uses_tuning else None
+        tuning = tune_all.unoptimized(run.model, run.keys.tuning) if run.plan.uses_tuning else None
         return run.open(find_all(run, run.keys.starts), tuning)
 
 
@@ -230,7 +230,7 @@ def find_own(run: BatchRun, keys: tuple[Key, Key], number: int) -> GibbsState:
 
 def find_records(run: BatchRun, keys: tuple[Key, Key]) -> GibbsState:
     """The states that `dpjax.mcmc.starts.find_starts` finds for each release."""
-    look = search_all.quickly if run.keys.chains.size * run.release.n <= FEW_RECORDS else search_all
+    look = search_all.unoptimized if run.keys.chains.size * run.release.n <= FEW_RECORDS else search_all
     best = look(run.model, run.keys.chains.shape[1], run.group, keys[0], run.releases)
     if not np.all(best.found):
         best = climb_all(run.model, run.group, keys[1], run.releases, best)

@@ -27,7 +27,7 @@ def make_fingerprint(key: Key, run: PosteriorRun, initial: Any) -> dict[str, Pla
         **{f"plan.{name}": value for name, value in plain_values(run.plan).items()},
         **identify_parts(dict(functions_and_objects(run))),
         **identify_arrays({"release": run.release, "initial": initial, "model": run.model}),
-        **identify_arrays({"model": probe.quickly(run.model, run.release)}, rounded=True),
+        **identify_arrays({"model": probe.unoptimized(run.model, run.release)}, rounded=True),
     }
 
 

@@ -19,7 +19,7 @@ from dpjax.release.unknown_count import is_unknown
 
 LARGE_SAMPLE: Literal["large-sample"] = "large-sample"
 
-MANY_RECORDS = 10_000
+RECORDS_FOR_LARGE_STARTS = 10_000
 """Number of records from which chains start at the Normal approximation: from the prior they take hundreds of sweeps to
 arrive, of milliseconds each, where the approximation takes some seconds at any number."""
 
@@ -82,7 +82,7 @@ def default_initial(model: Model, release: PrivateRelease, plan: SweepPlan) -> L
     release
         As the user knows it.
     """
-    if isinstance(plan.imputation, OwnLatentData) or is_unknown(release) or release.n < MANY_RECORDS:
+    if isinstance(plan.imputation, OwnLatentData) or is_unknown(release) or release.n < RECORDS_FOR_LARGE_STARTS:
         return None
     try:
         check_problem(model, release)

@@ -16,8 +16,8 @@ from dpjax.data_augmentation.records.parts import NUM_PARTS
 from dpjax.data_augmentation.records.soma import SOMA
 from dpjax.data_augmentation.refresh import (
     FLOOR,
-    MANY_RECORDS,
     PERIOD,
+    RECORDS_ALL_WEIGHED,
     TRIED,
     TRIED_IN_PARTS,
     Rates,
@@ -80,7 +80,7 @@ class Costs(NamedTuple):
         if model.noncentred is None:
             return 1.0
         weighing = self.weighing + self.weighing_few / n if model.noncentred.sums is None else self.weighing_by_sums
-        return 1 + weighing * (2 if n >= MANY_RECORDS else 1)
+        return 1 + weighing * (2 if n >= RECORDS_ALL_WEIGHED else 1)
 
     def of_sweep(self, plan: SweepPlan, n: int) -> float:
         """The cost of a sweep."""

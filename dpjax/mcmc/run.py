@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from dpjax._util.jit import jit_quickly
+from dpjax._util.jit import jit_unoptimized
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning, fit_step_size, fit_to_prior, fit_tuning
 from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, close, is_open
@@ -26,7 +26,7 @@ from dpjax.models.simulation import GibbsState
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import Arrays, fill, read_place
 from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Segment, Step, make_draws, most_draws, num_bytes
-from dpjax.runtime.devices import bring_home, over_devices
+from dpjax.runtime.devices import gather_to_host, over_devices
 from dpjax.runtime.fingerprint import plain_values, restore
 from dpjax.runtime.run import Run, Status
 
@@ -60,7 +60,7 @@ class RunKeys(NamedTuple):
     rates: Key
 
 
-@partial(jit_quickly, static_argnames=("num_chains",))
+@partial(jit_unoptimized, static_argnames=("num_chains",))
 def split_key(key: Key, num_chains: int) -> RunKeys:
     """The keys of a run; chain i has ``fold_in(key, i)`` of one of them."""
     search, climb, tuning, plan, chains, step_size, rates = jax.random.split(key, 7)
@@ -298,7 +298,7 @@ class PosteriorRun(Run):
         kernel, state = adapt_kernel(self, status, adapt, adapt_step_size), status.chains.state
         if status.segment == 0:
             # At the starts the plan was a guess; now the chains have come some way.
-            plan = adapt_plan(self.model, self.release, self.plan, bring_home(self.mesh, state), self.keys.plan)
+            plan = adapt_plan(self.model, self.release, self.plan, gather_to_host(self.mesh, state), self.keys.plan)
             kernel = kernel._replace(plan=plan)
         elif status.segment == CHECKED:
             kernel = kernel._replace(plan=check_surrogate(kernel.plan, status.draws.info))
@@ -330,7 +330,7 @@ class PosteriorRun(Run):
 
     def first_tuning(self) -> Tuning | None:
         """The tuning fitted to the prior; None where no step of the sweep uses one."""
-        return tune_to_prior.quickly(self.model, self.keys.tuning) if self.plan.uses_tuning else None
+        return tune_to_prior.unoptimized(self.model, self.keys.tuning) if self.plan.uses_tuning else None
 
     @cached_property
     def first_refresh(self) -> RefreshTuning | None:
@@ -392,10 +392,10 @@ def adapt_kernel(run: Any, status: Status, fit: Any, fit_steps: Callable[..., Tu
     if not segment.adapt or (tuning is None and refresh is None):
         return status.kernel
     draws = status.draws.parameters
-    fitted = fit.quickly(run.model, draws)
+    fitted = fit.unoptimized(run.model, draws)
     if tuning is not None:
         tuning = fitted._replace(step_size=tuning.step_size)
-        tuning = fit_steps(run, status.segment + 1, tuning, bring_home(run.mesh, status.chains.state))
+        tuning = fit_steps(run, status.segment + 1, tuning, gather_to_host(run.mesh, status.chains.state))
     if refresh is not None:
         costs, tried = Costs().of(run.model, plan, run.release.n), rates_to_try(plan, run.release.n)
         place = place_of(status.segment, tried)

@@ -21,14 +21,14 @@ from dpjax.mcmc.draws import accepted_per_proposal, drawn_of, fill_gaps, read_st
 from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
 from dpjax.mcmc.inputs import check_collect, check_initial, check_keep, default_initial
 from dpjax.mcmc.run import Collect, PosteriorRun, has_check, make_schedule, split_key
-from dpjax.mcmc.starts import draw_large, put_in_place, starts_by, tune_by
+from dpjax.mcmc.starts import draw_large, equilibrate, starts_by, tune_by
 from dpjax.mcmc.until import Look, Until, UntilEnough, check_until, how_it_ended, look_at, look_at_figures, make_watch
 from dpjax.models.positions import check_derived
 from dpjax.posterior.posterior import Posterior
 from dpjax.posterior.streaming import NotKept
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
-from dpjax.runtime.devices import Devices, bring_home, choose_mesh, to_host
+from dpjax.runtime.devices import Devices, choose_mesh, gather_to_host, to_host
 from dpjax.runtime.fingerprint import identify_keys
 from dpjax.runtime.progress import ShowProgress
 from dpjax.runtime.run import Status, check_run, finish
@@ -218,7 +218,7 @@ def begin(
                 raise
             warnings.warn(FAR_STARTS.format(error=error), stacklevel=5)
             return run.open(start(None), run.first_tuning(), run.first_refresh)
-        return run.open(put_in_place(record_key, run, states), *tune_by(run, draws))
+        return run.open(equilibrate(record_key, run, states), *tune_by(run, draws))
 
 
 def draws_of(status: Status) -> dict[str, np.ndarray]:
@@ -264,7 +264,7 @@ def report(
         interrupted=interrupted,
         model=given[0],
         release=given[1],
-        final_states=bring_home(run.mesh, status.chains.state),
+        final_states=gather_to_host(run.mesh, status.chains.state),
         tuning=status.kernel.tuning,
         refresh=jax.tree.map(np.asarray, status.kernel.refresh),
         plan=status.kernel.plan,

@@ -25,7 +25,7 @@ from dpjax.mcmc.run import PosteriorRun, adapt
 from dpjax.mechanisms.base import parts_of
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, noise_size, parameter_shapes
-from dpjax.numerics import all_finite, take_if
+from dpjax.numerics import all_finite, tree_where
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.summed import as_sum
 from dpjax.runtime.devices import choose_mesh, on_one_device
@@ -38,7 +38,7 @@ TEMPERATURE = 4.0
 FEW_RECORDS = 2**16
 """Of all chains together: with more, a search by a program that was compiled quickly takes longer than it saves."""
 
-__all__ = ["draw_large", "holding", "impute_all", "put_in_place", "tune_by"]
+__all__ = ["draw_large", "equilibrate", "holding", "impute_all", "tune_by"]
 
 
 NUM_WARMUP, NUM_DRAWS = 300, 250
@@ -101,7 +101,7 @@ def find_starts(
         If no start of positive density is found for some chain.
     """
     search_key, climb_key = keys
-    look = search.quickly if num_chains * release.n <= FEW_RECORDS else search
+    look = search.unoptimized if num_chains * release.n <= FEW_RECORDS else search
     best = look(model, num_chains, search_key, release, initial)
     if not np.all(np.asarray(best.found)):
         best = climb(model, climb_key, release, best)
@@ -256,7 +256,7 @@ def climb(model: Model, key: Key, release: PrivateRelease, best: Candidate) -> C
         parameters, records = candidate.state.parameters, candidate.state.latent.records
         proposals = model.sample_records(key, parameters, release.n)
         moved = misfit.exchange(candidate.state, proposals) & ~candidate.found
-        state = init_state(release, Position(parameters, take_if(moved, proposals, records)))
+        state = init_state(release, Position(parameters, tree_where(moved, proposals, records)))
         return Candidate(state, is_possible(model, state), candidate.score)
 
     def body(carry: tuple[Array, Candidate]) -> tuple[Array, Candidate]:
@@ -308,12 +308,12 @@ def tune_by(run: PosteriorRun, draws: Parameters) -> tuple[Tuning | None, Refres
     """The tuning and the refreshes fitted to draws [chain, draw, ...]; None for what the plan does not use."""
     if not (run.plan.uses_tuning or run.plan.refresh):
         return None, None
-    fitted = adapt.quickly(run.model, draws)
+    fitted = adapt.unoptimized(run.model, draws)
     refresh = None if run.first_refresh is None else fit_refresh(run.first_refresh, fitted)
     return fitted if run.plan.uses_tuning else None, refresh
 
 
-def put_in_place(key: Key, run: PosteriorRun, states: GibbsState) -> GibbsState:
+def equilibrate(key: Key, run: PosteriorRun, states: GibbsState) -> GibbsState:
     """States [chain, ...] whose records have had time to reach their distribution given parameters and release."""
     held = holding(run.plan.imputation, run.model, run.release)
     return impute_all(run.model, held, key, run.release, states, jnp.asarray(SWEEPS))

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from dpjax._util.jit import compiling, jit_quickly
+from dpjax._util.jit import compiling, jit_unoptimized
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState, Theta
 from dpjax.mixture.problem import Problem
@@ -18,7 +18,7 @@ from dpjax.mixture.samplers.base import MAX_SLOTS, Setup, step
 from dpjax.mixture.starts import NUM_GROUPS, start_labels, start_records
 from dpjax.runtime.checkpoint import Arrays, fill, read_place
 from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Segment, for_chains, make_draws, most_draws
-from dpjax.runtime.devices import any_device, bring_home, over_devices, to_host
+from dpjax.runtime.devices import any_device, gather_to_host, over_devices, to_host
 from dpjax.runtime.run import Run, Status
 
 __all__ = ["Collect", "Draw", "Fitted", "MixtureRun", "StateFields", "grow", "join", "join_numbers", "make_schedule"]
@@ -85,7 +85,7 @@ def start_chains(problem: Problem, setup: Setup, keys: Key, groups: Array) -> Mi
 
 
 start_many = jax.jit(start_chains, static_argnames=("setup",))
-start_few = jit_quickly(start_chains, static_argnames=("setup",))
+start_few = jit_unoptimized(start_chains, static_argnames=("setup",))
 
 
 def cut_slots(states: MixtureState, capacity: int) -> MixtureState:
@@ -242,7 +242,7 @@ class MixtureRun(Run):
 
     def at_home(self, status: Status) -> Status:
         """The status with the states where their slots can be changed."""
-        return status._replace(chains=bring_home(self.mesh, status.chains))
+        return status._replace(chains=gather_to_host(self.mesh, status.chains))
 
     def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
         """The numbers of slots, and the states and the draws."""

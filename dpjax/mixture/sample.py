@@ -22,7 +22,7 @@ from dpjax.mixture.samplers import DEFAULT
 from dpjax.mixture.samplers.base import Sampler, Setup
 from dpjax.models import GammaPrior
 from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
-from dpjax.runtime.devices import Devices, bring_home, choose_mesh
+from dpjax.runtime.devices import Devices, choose_mesh, gather_to_host
 from dpjax.runtime.fingerprint import Plain, identify_arrays, identify_parts, identify_run, plain_values
 from dpjax.runtime.progress import ShowProgress
 from dpjax.runtime.run import Status, check_run, finish
@@ -185,7 +185,7 @@ def report(
         truncation_error=status.kernel.setup.sampler.truncation_error(run.problem.n, np.max(draw.concentration)),
         interrupted=interrupted,
         problem=run.problem,
-        final_states=bring_home(run.mesh, status.chains),
+        final_states=gather_to_host(run.mesh, status.chains),
         ended=ended,
     )
 

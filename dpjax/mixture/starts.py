@@ -9,7 +9,7 @@ from dpjax.base import Array, Key
 from dpjax.mixture.base import Component, Theta
 from dpjax.mixture.binned import Binned
 from dpjax.mixture.problem import Problem
-from dpjax.numerics import take_if
+from dpjax.numerics import tree_where
 
 __all__ = ["NUM_GROUPS", "possible_records", "record_shape", "record_type", "start_labels", "start_records"]
 
@@ -56,7 +56,7 @@ def start_records(problem: Problem, key: Key) -> Array:
     if problem.channel is None:
         return values
     possible = have_density(problem.component, values, theta)
-    return take_if(possible, values, drawn)
+    return tree_where(possible, values, drawn)
 
 
 def have_density(component: Component, records: Array, theta: Theta) -> Array:

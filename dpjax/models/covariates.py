@@ -4,7 +4,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from dpjax._util.jit import jit_quickly
+from dpjax._util.jit import jit_unoptimized
 from dpjax._util.pytree import PyTree
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Parameters
@@ -121,7 +121,7 @@ def choose_covariates(mean: Any, cov: Any, prior: Any) -> Covariates:
 def known_covariates(covariate_mean: Any, covariate_cov: Any) -> Covariates:
     """Covariates with known moments."""
     mean = as_vector("covariate_mean", covariate_mean, "Pass one mean for each covariate, [p].")
-    return KnownCovariates(mean, jit_quickly(factorize)(as_covariance("covariate_cov", covariate_cov, mean.size)))
+    return KnownCovariates(mean, jit_unoptimized(factorize)(as_covariance("covariate_cov", covariate_cov, mean.size)))
 
 
 def unknown_covariates(prior: NormalInverseWishartPrior) -> Covariates:

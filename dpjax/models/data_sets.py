@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from dpjax._util.pytree import static
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
-from dpjax.numerics import take_if
+from dpjax.numerics import tree_where
 from dpjax.numerics.selection import key_of_branches
 from dpjax.release.unknown_count import CountPrior
 
@@ -78,7 +78,7 @@ class DataSets(Model):
         """The log-density of each data set [n]."""
         rows, real = unpack(records)
         # The first row is real if any is: replacing the padding by it keeps gradients finite.
-        filled = take_if(real, rows, jax.tree.map(lambda leaf: leaf[:, :1], rows))
+        filled = tree_where(real, rows, jax.tree.map(lambda leaf: leaf[:, :1], rows))
         terms = self.model.log_density(parameters, unfold(filled)).reshape(real.shape)
         log_number = self.prior.log_probability(records[NUMBER]).astype(terms.dtype)
         return jnp.sum(jnp.where(real, terms, 0), axis=1) + log_number
@@ -86,7 +86,7 @@ class DataSets(Model):
     def complete(self, key: Key, parameters: Parameters, records: Records) -> Records:
         """The rows of data sets with new padding."""
         rows, real = unpack(records)
-        return take_if(real, rows, self.draw_rows(key, parameters, len(real)))
+        return tree_where(real, rows, self.draw_rows(key, parameters, len(real)))
 
     @property
     def update(self) -> Callable[[Key, Parameters, Records], Parameters] | None:

@@ -51,7 +51,7 @@ class jit_model:
         bound = self.bind(*arguments, **keywords)
         return self.jitted(*bound) if is_traced(*bound[2:]) else self.light(*bound)
 
-    def quickly(self, *arguments: Any, **keywords: Any) -> Any:
+    def unoptimized(self, *arguments: Any, **keywords: Any) -> Any:
         """Call a program compiled with little optimisation: for functions that run once."""
         bound = self.bind(*arguments, **keywords)
         return self.jitted(*bound) if is_traced(*bound[2:]) else self.quick(*bound)
@@ -65,7 +65,7 @@ class jit_model:
 
     @cached_property
     def quick(self) -> Any:
-        """The compiled function for `quickly`."""
+        """The compiled function for `unoptimized`."""
         return jax.jit(self.compiled, static_argnums=(0, 1), compiler_options=quick_options())
 
     def eval_shape(self, *arguments: Any, **keywords: Any) -> Any:

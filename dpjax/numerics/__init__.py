@@ -1,6 +1,6 @@
 """Numerical functions of arrays, independent of models, releases and samplers."""
 
-from dpjax.numerics.arrays import all_finite, leading_size, proper_density, take_entry, take_if
+from dpjax.numerics.arrays import all_finite, leading_size, proper_density, take_entry, tree_where
 from dpjax.numerics.selection import decision_uniforms, scale_weights, select_index, select_indices, select_weight
 from dpjax.numerics.sums import sum_rows
 
@@ -15,5 +15,5 @@ __all__ = [
     "select_weight",
     "sum_rows",
     "take_entry",
-    "take_if",
+    "tree_where",
 ]

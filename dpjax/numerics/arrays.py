@@ -19,8 +19,8 @@ __all__ = [
     "proper_density",
     "put_piece",
     "take_entry",
-    "take_if",
     "take_piece",
+    "tree_where",
 ]
 
 Carry = TypeVar("Carry")
@@ -50,7 +50,7 @@ def all_finite(tree: Any) -> Array:
     return reduce(jnp.logical_and, [jnp.all(jnp.isfinite(leaf)) for leaf in leaves], jnp.array(True))
 
 
-def take_if(condition: Array, new: Any, old: Any) -> Any:
+def tree_where(condition: Array, new: Any, old: Any) -> Any:
     """The new tree of arrays if the condition holds, else the old: as a whole [], or row by row [n]."""
 
     def choose(one: Array, other: Array) -> Array:

@@ -26,8 +26,8 @@ __all__ = [
     "Devices",
     "agree",
     "any_device",
-    "bring_home",
     "choose_mesh",
+    "gather_to_host",
     "leads",
     "num_devices",
     "on_one_device",
@@ -208,7 +208,7 @@ def put(sharding: NamedSharding, leaf: Any) -> Any:
     return jax.make_array_from_callback(host.shape, sharding, lambda index: host[index])
 
 
-def bring_home(mesh: Mesh | None, tree: Any) -> Any:
+def gather_to_host(mesh: Mesh | None, tree: Any) -> Any:
     """Arrays from the devices for programs that look at all chains: on the host, or as they are from one device."""
     return tree if mesh is None else to_host(tree)
 

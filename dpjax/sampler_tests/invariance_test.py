@@ -205,7 +205,7 @@ def spaced(available: int, wanted: int) -> np.ndarray:
 
 def check_possible(model: Model, starts: Parameters) -> None:
     """Raise unless the prior has positive density at all starts [draw, ...]."""
-    impossible = int(np.sum(~np.isfinite(log_priors.quickly(model, starts))))
+    impossible = int(np.sum(~np.isfinite(log_priors.unoptimized(model, starts))))
     if impossible:
         given = f"{impossible} of {len(next(iter(starts.values())))} draws of zero prior density"
         fail("posterior", given, "draws within the prior's support", "They are not of this model's posterior.")
@@ -247,7 +247,7 @@ def run(
     if num_warmup is None:
         warmup, pairs = choose_num_warmup(settle_key, model, release, held, pairs)
     plan = adapt_plan(model, release, plan, pairs, plan_key)
-    tuning = adapt.quickly(model, draws) if plan.uses_tuning else None
+    tuning = adapt.unoptimized(model, draws) if plan.uses_tuning else None
     tuning = fit_step_size(step_key, model, plan.parameter_kernel, tuning, pairs.parameters, pairs.latent.records)
     advance = partial(run_batch, model, release, held, plan, tuning, warmup.num_sweeps, num_sweeps)
     ends, num_nonfinite = run_batches(batch_key, model, release, plan, starts, size, advance, bar)

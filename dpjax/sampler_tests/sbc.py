@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.jit import jit_quickly
+from dpjax._util.jit import jit_unoptimized
 from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_count, check_hashable_function, check_key, fail, summarize_error
 from dpjax.base import Array, Imputation, Key, Model, Parameters, Records
@@ -329,7 +329,7 @@ def simulate(
     return simulated
 
 
-@jit_quickly
+@jit_unoptimized
 def rank_replicates(key: Key, numbers: Array, draws: dict[str, Array], truths: dict[str, Array]) -> Replicates:
     """The results for draws [replicate, draw, ...]; replicate k uses ``fold_in(key, k)``."""
 

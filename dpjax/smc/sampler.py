@@ -25,7 +25,7 @@ from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.sweep import build_sweep
 from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.models.simulation import GibbsState, Position, draw_state, init_state
-from dpjax.numerics import proper_density, take_if
+from dpjax.numerics import proper_density, tree_where
 from dpjax.release import PrivateRelease
 
 MAX_TEMPERATURES = 200
@@ -145,7 +145,7 @@ def start(model: Model, num_particles: int, key: Key, release: PrivateRelease) -
 
     def again(search: Search) -> Search:
         fresh = draw(jax.random.split(jax.random.fold_in(key, search.round), num_particles))
-        particles = take_if(~search.possible, fresh, search.particles)
+        particles = tree_where(~search.possible, fresh, search.particles)
         num_draws = search.num_draws + jnp.sum(~search.possible)
         return Search(particles, is_possible(particles), num_draws, search.round + 1)
 

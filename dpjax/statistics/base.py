@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.jit import jit_quickly
+from dpjax._util.jit import jit_unoptimized
 from dpjax._util.json_names import JsonNamed
 from dpjax._util.validation import check_array, check_count, check_number, fail, name_of, read_numbers
 from dpjax._util.words import amount
@@ -167,7 +167,7 @@ class OneCell(RecordStatistic):
 
     def sparse(self, records: Records) -> tuple[Array, Array]:
         """The one cell of each record, and 1: both [m, 1]."""
-        cells = jit_quickly(jax.vmap(lambda record: self.cell(record)[None]))(records)
+        cells = jit_unoptimized(jax.vmap(lambda record: self.cell(record)[None]))(records)
         return cells, jnp.ones(cells.shape)
 
     def diameter(self, norm: Norm) -> float:

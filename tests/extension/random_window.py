@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 import dpjax
 from dpjax.models.simulation import init_latent
-from dpjax.numerics import take_if
+from dpjax.numerics import tree_where
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class RandomWindow:
             first = jax.random.randint(place_key, (), 0, release.n)
             in_place = (jnp.arange(release.n) - first) % release.n < self.size
             proposals = model.sample_records(proposal_key, parameters, release.n)
-            proposed = init_latent(release, take_if(in_place, proposals, latent.records))
+            proposed = init_latent(release, tree_where(in_place, proposals, latent.records))
             log_ratio = proposed.log_density - latent.log_density
             accepted = jnp.log(jax.random.uniform(accept_key)) < log_ratio
             moved = jax.tree.map(lambda new, old: jnp.where(accepted, new, old), proposed, latent)

@@ -48,9 +48,9 @@ def test_the_first_draws_are_the_posteriors(few):
 
 @pytest.mark.x64
 def test_many_records_start_there_by_default_and_few_do_not(few, monkeypatch):
-    monkeypatch.setattr(inputs, "MANY_RECORDS", N)
+    monkeypatch.setattr(inputs, "RECORDS_FOR_LARGE_STARTS", N)
     assert np.max(np.abs(errors(first_draws(None)))) < 4
-    monkeypatch.setattr(inputs, "MANY_RECORDS", N + 1)
+    monkeypatch.setattr(inputs, "RECORDS_FOR_LARGE_STARTS", N + 1)
     assert np.max(np.abs(errors(first_draws(None)))) > 6
 
 
@@ -59,7 +59,7 @@ def test_starts_that_are_not_found_there_are_found_in_the_prior(monkeypatch):
     def fail(*arguments):
         raise ValueError("no mode was found")
 
-    monkeypatch.setattr(inputs, "MANY_RECORDS", N)
+    monkeypatch.setattr(inputs, "RECORDS_FOR_LARGE_STARTS", N)
     monkeypatch.setattr(sample, "draw_large", fail)
     options = {"num_warmup": 0, "num_samples": 2, "progress": False}
     with pytest.warns(UserWarning, match=r"start from the prior: the Normal approx.* failed \(no mode was found\)"):
@@ -70,7 +70,7 @@ def test_starts_that_are_not_found_there_are_found_in_the_prior(monkeypatch):
 
 
 def test_what_has_no_approximation_starts_from_the_prior(monkeypatch):
-    monkeypatch.setattr(inputs, "MANY_RECORDS", 1)
+    monkeypatch.setattr(inputs, "RECORDS_FOR_LARGE_STARTS", 1)
     local = dpjax.LocalRelease(np.zeros(4), dpjax.Laplace(0.8), field="y")
     posterior = dpjax.sample(jax.random.key(1), MODEL, local, num_warmup=0, num_samples=2, progress=False)
     assert posterior.draws["mean"].shape == (4, 2)

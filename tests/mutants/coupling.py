@@ -40,8 +40,8 @@ MUTANTS = (
     Mutant(
         "The second chain joins a step late",
         "coupling/pool.py",
-        "pair=take_if(time == settings.lag, joined, pair)",
-        "pair=take_if(time == settings.lag + 1, joined, pair)",
+        "pair=tree_where(time == settings.lag, joined, pair)",
+        "pair=tree_where(time == settings.lag + 1, joined, pair)",
         (*LAGGED, *UNBIASED),
     ),
     Mutant(

@@ -14,7 +14,7 @@ MUTANTS = (
         "current = release.contributions(latent.records)\n"
         "        decisions = decide(release, release.origin - latent.statistic, "
         "release.contributions(proposals) - current, uniforms, block, window)\n"
-        "        return finish(release, take_if(decisions.accepted, proposals, latent.records), decisions.residual, "
+        "        return finish(release, tree_where(decisions.accepted, proposals, latent.records), decisions.residual, "
         "decisions.log_density, decisions.accepted.astype(int), jnp.sum(decisions.broken), decisions.num_rounds)",
         SWEEPS,
     ),
@@ -252,8 +252,8 @@ MUTANTS = (
     Mutant(
         "An update that is not finite is kept",
         "data_augmentation/parameters/centred.py",
-        "return take_if(finite, moved, parameters), info",
-        "return take_if(finite | True, moved, parameters), info",
+        "return tree_where(finite, moved, parameters), info",
+        "return tree_where(finite | True, moved, parameters), info",
         ("parameters/test_nonfinite.py",),
     ),
     Mutant(

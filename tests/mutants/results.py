@@ -41,8 +41,8 @@ MUTANTS = (
     Mutant(
         "Imputed records are refreshed whatever their density",
         "likelihood/imputed.py",
-        "return take_if(fine & (log_uniform < log_ratio), proposed, latent)",
-        "return take_if(fine, proposed, latent)",
+        "return tree_where(fine & (log_uniform < log_ratio), proposed, latent)",
+        "return tree_where(fine, proposed, latent)",
         STEPS,
     ),
     Mutant(

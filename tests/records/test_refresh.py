@@ -262,7 +262,7 @@ def p_values(refreshes: Callable, model: dpjax.Model = MODEL, release: dpjax.Rel
 @pytest.fixture
 def all_weighed(monkeypatch: pytest.MonkeyPatch) -> None:
     """New noise is weighed with all its candidates for any number of records."""
-    monkeypatch.setattr(module, "MANY_RECORDS", 1)
+    monkeypatch.setattr(module, "RECORDS_ALL_WEIGHED", 1)
 
 
 @pytest.mark.keys

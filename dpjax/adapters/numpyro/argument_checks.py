@@ -14,12 +14,12 @@ import numpy as np
 from numpyro.distributions import biject_to, constraints
 from numpyro.distributions.constraints import is_dependent
 
-from dpjax._util.jit import jit_quickly
+from dpjax._util.jit import jit_unoptimized
 from dpjax.adapters.numpyro import refusals
 from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.trace import draw
 from dpjax.base import Array, Key, Parameters
-from dpjax.numerics import take_if
+from dpjax.numerics import tree_where
 
 NUM_DRAWS = 512
 """Number of points tried: the first half are prior draws, the others lie at the ends of the supports."""
@@ -39,7 +39,7 @@ PARTS = ("base_dist", "_mixing_distribution", "_component_distribution", "_compo
 
 def check_arguments(densities: ModelDensities) -> None:
     """Raise if an argument of a distribution violates its constraint somewhere in the prior's support."""
-    program = jit_quickly(partial(find_all_violations, densities))
+    program = jit_unoptimized(partial(find_all_violations, densities))
     for (name, family, argument, expected), bad in unpack(jax.device_get(program(jax.random.key(0)))):
         if np.any(bad):
             refusals.refuse(
@@ -69,7 +69,7 @@ def find_violations(densities: ModelDensities, key: Key, edge: Array) -> dict[st
     """Whether each argument of each site violates its constraint, at one point."""
     prior_key, sign_key, record_key = jax.random.split(key, 3)
     drawn = densities.sample_prior(prior_key)
-    parameters = take_if(edge, draw_edges(densities, sign_key, drawn), drawn)
+    parameters = tree_where(edge, draw_edges(densities, sign_key, drawn), drawn)
     found: dict[str, Array] = {}
     draws = draw(record_key)
 

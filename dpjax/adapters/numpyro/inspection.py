@@ -9,14 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.jit import depends_on, jit_quickly
+from dpjax._util.jit import depends_on, jit_unoptimized
 from dpjax._util.validation import check_count, fail, is_refusal, name_of, summarize_error
 from dpjax.adapters.numpyro import refusals
 from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.number import Examples
 from dpjax.adapters.numpyro.trace import Layout, draw, run, trace_statements
 from dpjax.base import Array, Key, Parameters, Records
-from dpjax.numerics import take_if
+from dpjax.numerics import tree_where
 
 DEFAULT_SIZE = 5
 """Number of records for inspecting a model that takes any number."""
@@ -141,7 +141,7 @@ def check_exchangeability(layout: Layout) -> tuple[Layout, bool, Examples]:
     """
     densities = ModelDensities(layout)
     any_size = takes_any_size(densities)
-    trials = jax.device_get(jit_quickly(partial(run_trials, densities, any_size))(jax.random.key(0)))
+    trials = jax.device_get(jit_unoptimized(partial(run_trials, densities, any_size))(jax.random.key(0)))
     refusals.check_independence(trials.mixed, trials.density_of_mixed)
     refusals.check_independence(trials.even, trials.density_of_even)
     alike = [(trials.rolled, trials.density_of_rolled), (trials.first, trials.density_of_first)]
@@ -203,7 +203,7 @@ def run_trials(densities: ModelDensities, any_size: bool, key: Key) -> Trial:
         point = jax.tree.map(
             lambda leaf: sign.astype(leaf.dtype) * leaf, draw_points(point_key, densities.unconstrain(drawn))
         )
-        return run_trial(densities, any_size, record_key, take_if(sign == 0, drawn, densities.constrain(point)))
+        return run_trial(densities, any_size, record_key, tree_where(sign == 0, drawn, densities.constrain(point)))
 
     point_keys, record_keys = jax.random.split(key)
     # A loop compiles each distribution once.
@@ -228,15 +228,15 @@ def run_trial(densities: ModelDensities, any_size: bool, key: Key, parameters: P
 
     def variants(field: Array) -> Array:
         with_nan = jnp.full_like(field[0], jnp.nan) if jnp.issubdtype(field.dtype, jnp.floating) else field[0]
-        mixed, rolled = take_if(is_even, field[0], field[1]), jnp.roll(field[0], 1, axis=0)
-        return jnp.concatenate([field, jnp.stack([mixed, take_if(is_even, field[0], with_nan), rolled])])
+        mixed, rolled = tree_where(is_even, field[0], field[1]), jnp.roll(field[0], 1, axis=0)
+        return jnp.concatenate([field, jnp.stack([mixed, tree_where(is_even, field[0], with_nan), rolled])])
 
     one, other, density_of_mixed, density_with_nan, density_of_rolled = jax.lax.map(
         lambda records: densities.log_density(parameters, records), jax.tree.map(variants, two)
     )
     alone = jax.tree.map(lambda field: field[0, :1], two)
     return Trial(
-        mixed=take_if(is_even, one, other),
+        mixed=tree_where(is_even, one, other),
         density_of_mixed=density_of_mixed,
         even=one[::2],
         density_of_even=density_with_nan[::2],

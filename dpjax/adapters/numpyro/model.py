@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import Distribution, Normal
 
-from dpjax._util.jit import depends_on, jit_quickly
+from dpjax._util.jit import depends_on, jit_unoptimized
 from dpjax._util.validation import fail, is_traced, summarize
 from dpjax.adapters.numpyro.argument_checks import check_arguments
 from dpjax.adapters.numpyro.densities import ModelDensities, deterministic
@@ -168,7 +168,7 @@ def check_total(model: Model) -> None:
     def total(key: Key) -> Array:
         return jnp.sum(jnp.exp(model.log_density(model.sample_prior(key), model.support())))  # type: ignore[misc]
 
-    totals = np.asarray(jit_quickly(jax.vmap(total))(jax.random.split(jax.random.key(0), 8)))
+    totals = np.asarray(jit_unoptimized(jax.vmap(total))(jax.random.split(jax.random.key(0), 8)))
     off = totals[np.isfinite(totals) & (np.abs(totals - 1) > TOTAL_ERROR)]
     if off.size:
         refuse(

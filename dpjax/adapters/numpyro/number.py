@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.jit import jit_quickly
+from dpjax._util.jit import jit_unoptimized
 from dpjax._util.validation import fail, is_tracing
 from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.refusals import same
@@ -81,7 +81,7 @@ def differs(
     programs = [jax.make_jaxpr(one)(jax.tree.map(lambda leaf: leaf[0], examples.parameters)) for one in functions]
     if len({str(program) + repr(program.consts) for program in programs}) == 1:
         return False
-    both = jit_quickly(partial(jax.lax.map, lambda drawn: [jax.tree.leaves(one(drawn)) for one in functions]))
+    both = jit_unoptimized(partial(jax.lax.map, lambda drawn: [jax.tree.leaves(one(drawn)) for one in functions]))
     return not all(same(*pair) for pair in zip(*both(examples.parameters), strict=True))
 
 
@@ -93,5 +93,5 @@ def records_differ(densities: ModelDensities, examples: Examples, n: int) -> boo
         found = densities.log_density(example.parameters, equal)
         return jnp.min(found), jnp.max(found)
 
-    found = jit_quickly(partial(jax.lax.map, extremes))(examples)
+    found = jit_unoptimized(partial(jax.lax.map, extremes))(examples)
     return not all(same(examples.log_density[:, 0], each) for each in found)

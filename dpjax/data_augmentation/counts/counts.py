@@ -324,7 +324,7 @@ def draw_proposals(key: Key, move: Move) -> Proposals:
 def measure(model: Model, release: Release, collapsed: bool, counts: Array, parameters: Parameters) -> list[np.ndarray]:
     """The conditional standard deviations of the moves of each kind, at counts [chain, 1, c] and parameters."""
     few = len(counts) * table_of(release).num_cells <= FEW_CELLS
-    by_chain = (spreads_at.quickly if few else spreads_at)(model, release, collapsed, counts, parameters)
+    by_chain = (spreads_at.unoptimized if few else spreads_at)(model, release, collapsed, counts, parameters)
     real = [move.directions.real[0] for move in make_moves(table_of(release), collapsed, MAX_WIDTH)]
     return [np.asarray(each)[:, inside].ravel() for each, inside in zip(by_chain, real, strict=True)]
 

@@ -210,7 +210,7 @@ def find_impossible(model: Model, support: Records) -> np.ndarray:
     if model.conjugate is not None:
         return np.zeros(len(jax.tree.leaves(support)[0]), bool)
     keys = jax.random.split(jax.random.key(0), NUM_DRAWS)
-    return np.all(np.asarray(log_probabilities.quickly(model, support, keys)) == -np.inf, axis=0)
+    return np.all(np.asarray(log_probabilities.unoptimized(model, support, keys)) == -np.inf, axis=0)
 
 
 @jit_model

@@ -18,7 +18,7 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.counts.form import as_count_model
 from dpjax.data_augmentation.counts.table import COUNTS
 from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density, constrain, to_vector
-from dpjax.numerics import decision_uniforms, take_if
+from dpjax.numerics import decision_uniforms, tree_where
 from dpjax.numerics.counts import draw_binomial, draw_multinomial
 from dpjax.release import Release
 
@@ -73,12 +73,12 @@ def build_joint_step(
             density = log_prior(whitened) + release.log_likelihood({COUNTS: counts[None]})
             ratio = density - state.log_density
             accepted = (jnp.log(decision_uniforms(accept_key)) < ratio) & (density < jnp.inf)
-            return take_if(accepted, Place(whitened, counts, density), state), (accepted, ~(ratio < jnp.inf))
+            return tree_where(accepted, Place(whitened, counts, density), state), (accepted, ~(ratio < jnp.inf))
 
         whitened, counts = tuning.whiten(vector), records[COUNTS][0]
         first = Place(whitened, counts, log_prior(whitened) + release.log_likelihood(records))
         last, (accepted, broken) = jax.lax.scan(move, first, jnp.arange(NUM_MOVES))
-        moved = take_if(jnp.any(accepted), parameters_at(last.whitened), parameters)
+        moved = tree_where(jnp.any(accepted), parameters_at(last.whitened), parameters)
         return moved, {COUNTS: last.counts[None]}, JointInfo(jnp.mean(accepted), jnp.sum(broken))
 
     return step

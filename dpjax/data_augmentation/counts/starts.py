@@ -9,7 +9,7 @@ import numpy as np
 import scipy
 from scipy.sparse import csr_array, hstack, vstack
 
-from dpjax._util.jit import jit_quickly
+from dpjax._util.jit import jit_unoptimized
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.counts.form import as_count_model
@@ -53,16 +53,16 @@ def find_starts(
         If known totals contradict each other or cells of probability 0, or a start has density zero.
     """
     table = table_of(release)
-    search = propose.quickly if num_chains * table.num_cells <= FEW_CELLS else propose
+    search = propose.unoptimized if num_chains * table.num_cells <= FEW_CELLS else propose
     parameters, counts = search(model, num_chains, keys[0], release, initial)
     if table.known:
         counts = move_into(table, known_limits(table), model, parameters, counts, collapsed)
-    states, found = states_at.quickly(model, release, parameters, counts)
+    states, found = states_at.unoptimized(model, release, parameters, counts)
     if not np.all(np.isfinite(states.latent.log_density)):
         if limits := possible_limits(table, release):
             counts = move_into(table, [*known_limits(table), *limits], model, parameters, counts, collapsed)
         counts = np.stack([where_possible(table, release, each) for each in np.asarray(counts)])
-        states, found = states_at.quickly(model, release, parameters, counts)
+        states, found = states_at.unoptimized(model, release, parameters, counts)
     if not np.all(found):
         given = f"a release of zero density at the nearest tables found for {np.sum(~np.asarray(found))} chains"
         remedy = "Check value, mechanism and statistic, which are in counts of records, and the prior of `initial`."
@@ -108,7 +108,7 @@ def move_into(
     table: Table, limits: list[Limits], model: Model, parameters: Parameters, counts: Array, collapsed: bool
 ) -> np.ndarray:
     """The tables [chain, c] within the limits that are nearest to given ones."""
-    possible = possible_cells.quickly(model, parameters, collapsed)
+    possible = possible_cells.unoptimized(model, parameters, collapsed)
     return np.stack([into_limits(table, limits, *each) for each in zip(np.asarray(counts), possible, strict=True)])
 
 
@@ -175,7 +175,7 @@ def impossible_sums(release: Release, counts: np.ndarray) -> np.ndarray:
     return np.asarray(log_density_of_sums(release, counts)) == -np.inf
 
 
-@jit_quickly
+@jit_unoptimized
 def log_density_of_sums(release: Release, counts: Array) -> Array:
     """The log-density [d] of each released sum at a table [c]."""
     total = table_of(release).sums.total(counts).astype(release.value.dtype)

@@ -32,7 +32,7 @@ from dpjax.data_augmentation.parameters.interweaving import NUM_MOVES, Interweav
 from dpjax.mechanisms.base import parts_of
 from dpjax.mechanisms.spread import simulated_variance
 from dpjax.models.record_noise import has_real_fields, has_scores, num_rows, records_at, to_columns
-from dpjax.numerics import decision_uniforms, take_if
+from dpjax.numerics import decision_uniforms, tree_where
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower
 from dpjax.numerics.quadrature import Rule, make_rule
 from dpjax.release import PrivateRelease, Release
@@ -220,7 +220,7 @@ def build_affine_step(
             log_ratio -= release.log_likelihood(records) - likelihood(*old)
             accepted &= jnp.log(decision_uniforms(decision_key, ())) < log_ratio
         report = InterweavingInfo(jnp.sum(info.num_shrink), jnp.all(info.is_accepted) & accepted, (~fine).astype(int))
-        return take_if(accepted, new[0], parameters), take_if(accepted, again, records), report
+        return tree_where(accepted, new[0], parameters), tree_where(accepted, again, records), report
 
     return step
 

@@ -22,7 +22,7 @@ from dpjax.data_augmentation.parameters.kernels import (
 )
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import draw_position, parameter_shapes
-from dpjax.numerics import all_finite, leading_size, take_if
+from dpjax.numerics import all_finite, leading_size, tree_where
 
 NUM_PROBES = 8
 """Number of prior draws at which gradients are checked."""
@@ -54,7 +54,7 @@ def build_centred_step(
     ) -> tuple[Parameters, Any, Array]:
         moved, info, possible = move(rng_key, parameters, records, tuning)
         finite = all_finite(moved)
-        return take_if(finite, moved, parameters), info, (~(finite & possible)).astype(int)
+        return tree_where(finite, moved, parameters), info, (~(finite & possible)).astype(int)
 
     return step
 
@@ -167,7 +167,7 @@ def has_gradients(model: Model) -> bool:
     if sum(leaf.size for leaf in jax.tree.leaves(parameter_shapes(model))) < 2:
         return False
     try:
-        slopes = np.asarray(probe_gradients.quickly(model, jax.random.key(0)))
+        slopes = np.asarray(probe_gradients.unoptimized(model, jax.random.key(0)))
     except (NotImplementedError, TypeError, ValueError):  # as JAX puts it where no derivative is defined
         return False
     return bool(np.all(np.isfinite(slopes)) and np.all(np.any(slopes != 0, axis=0)))
@@ -204,7 +204,7 @@ def fit_step_size(
     """
     if tuning is None or not isinstance(kernel, SteppedKernel):
         return tuning
-    fit = average_steps.quickly if jax.tree.leaves(records)[0].size <= FEW_RECORDS else average_steps
+    fit = average_steps.unoptimized if jax.tree.leaves(records)[0].size <= FEW_RECORDS else average_steps
     return fit(key, model, replace(kernel, num_steps=1), tuning, parameters, records)
 
 
@@ -240,7 +240,7 @@ def forget_last_bits(model: Model, parameters: Parameters, records: Records) -> 
     """A chain's parameters and records in half the precision, unless that takes them out of their support."""
     vector, unravel = to_vector(model, parameters)
     rough = constrain(model, unravel(halve_precision(vector))), jax.tree.map(halve_precision, records)
-    return take_if(jnp.isfinite(build_log_likelihood(model, rough[1])(rough[0])), rough, (parameters, records))
+    return tree_where(jnp.isfinite(build_log_likelihood(model, rough[1])(rough[0])), rough, (parameters, records))
 
 
 def halve_precision(leaf: Array) -> Array:

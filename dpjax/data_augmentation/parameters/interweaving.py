@@ -23,7 +23,7 @@ from dpjax.data_augmentation.parameters.coordinates import (
 )
 from dpjax.data_augmentation.parameters.kernels import elliptical_slice
 from dpjax.data_augmentation.records.local import choose_candidates, count_doublings, draw_windows, log_weights
-from dpjax.numerics import all_finite, take_if
+from dpjax.numerics import all_finite, tree_where
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.summed import finite_total
 
@@ -73,7 +73,7 @@ def build_interweaving_step(
         moved = constrain(own, unravel(whitening.colour(state.position)))
         again = records_of(moved, noise)
         fine = jnp.isfinite(start.logdensity) & is_possible(model, moved, again)
-        return take_if(fine, moved, parameters), take_if(fine, again, records), make_report(info, fine)
+        return tree_where(fine, moved, parameters), tree_where(fine, again, records), make_report(info, fine)
 
     return step
 
@@ -176,6 +176,6 @@ def build_summed_step(
         chosen = choose_candidates(choice_key, windows, log_weights(model, release, windows, moved, records))
         again = records | {release.field: chosen}
         fine = jnp.isfinite(start.logdensity) & all_finite(moved)
-        return take_if(fine, moved, parameters), take_if(fine, again, records), make_report(info, fine)
+        return tree_where(fine, moved, parameters), tree_where(fine, again, records), make_report(info, fine)
 
     return step

@@ -34,7 +34,7 @@ from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Mod
 from dpjax.data_augmentation.records.proposals import metropolis
 from dpjax.data_augmentation.records.unknown_number import DataSetSum, log_probabilities
 from dpjax.models.data_sets import join, split
-from dpjax.numerics import decision_uniforms, take_if
+from dpjax.numerics import decision_uniforms, tree_where
 from dpjax.release import Release
 
 __all__ = ["build_births_kernel", "sweep", "up_gains"]
@@ -125,7 +125,7 @@ def sweep(
     contributions = contributions_of(release)
     rows, number = split(data_set)
     present = order < number
-    rows = take_if(present, jax.tree.map(lambda leaf: leaf[order], rows), births)
+    rows = tree_where(present, jax.tree.map(lambda leaf: leaf[order], rows), births)
     current = contributions(rows)
     # The sum is recomputed in each sweep, so that rounding does not accumulate.
     residual = release.origin - jnp.sum(jnp.where(present[None], current, 0), axis=1)
@@ -137,7 +137,7 @@ def sweep(
 
     changes = jnp.where(present[None], contributions(exchanges) - current, 0)
     state, taken, more_broken = attempt_all(release, gains, state, changes, jnp.zeros_like(signs), uniforms[1])
-    rows = take_if(taken & present, exchanges, rows)
+    rows = tree_where(taken & present, exchanges, rows)
 
     accepted = jnp.sum(flipped) + jnp.sum(taken & present)
     info = ImputationInfo(accepted / (order.size + jnp.sum(present)), accepted[None], broken + more_broken)

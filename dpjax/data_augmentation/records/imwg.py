@@ -37,7 +37,7 @@ from dpjax.data_augmentation.records.rounds import (
     window_of,
 )
 from dpjax.data_augmentation.records.unknown_number import DataSetSum, data_set_form
-from dpjax.numerics import decision_uniforms, take_if
+from dpjax.numerics import decision_uniforms, tree_where
 from dpjax.numerics.arrays import Piece, are_many, for_pieces, put_piece, take_piece
 from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.summed import as_sum
@@ -212,7 +212,7 @@ def build_sweep_in_pieces(
             uniforms = decision_uniforms(accept_key, (num_blocks(piece.size, block),))
             changes = release.contributions(proposals) - release.contributions(records)
             decisions = decide(release, progress.residual, changes, uniforms, block, window)
-            return progress.after(decisions, take_if(decisions.accepted, proposals, records), piece)
+            return progress.after(decisions, tree_where(decisions.accepted, proposals, records), piece)
 
         end = loop(sweep_piece, start_sweep(release, latent.records))
         where, num_rounds = (end.residual, end.log_density), None if window == 1 else end.num_rounds
@@ -246,7 +246,7 @@ def systematic_sweep(
     # The sum is recomputed in each sweep, so that rounding does not accumulate.
     residual = release.origin - jnp.sum(current, axis=1)
     decisions = decide(release, residual, release.contributions(proposals) - current, uniforms, block, window)
-    moved = take_if(decisions.accepted, proposals, records)
+    moved = tree_where(decisions.accepted, proposals, records)
     where, num_broken = (decisions.residual, decisions.log_density), jnp.sum(decisions.broken)
     return finish(release, moved, *where, decisions.accepted.astype(int), num_broken, decisions.num_rounds)
 

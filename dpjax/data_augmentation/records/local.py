@@ -15,7 +15,7 @@ from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Mod
 from dpjax.mechanisms.spread import width
 from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import init_latent
-from dpjax.numerics import decision_uniforms, proper_density, select_indices, take_if
+from dpjax.numerics import decision_uniforms, proper_density, select_indices, tree_where
 from dpjax.release import LocalRelease, PrivateRelease
 
 MAX_SUPPORT = 1024
@@ -95,7 +95,7 @@ def build_metropolis_kernel(model: Model, release: LocalRelease) -> ImputationKe
         log_ratio = proposed - release.log_densities(latent.records)
         log_uniforms = jnp.log(decision_uniforms(accept_key, (release.n,)))
         accepted = (log_uniforms < log_ratio) & (proposed < jnp.inf)
-        moved = init_latent(release, take_if(accepted, proposals, latent.records))
+        moved = init_latent(release, tree_where(accepted, proposals, latent.records))
         return moved, report(accepted, jnp.sum(~(log_ratio < jnp.inf)))
 
     return step

@@ -10,7 +10,7 @@ from dpjax._util.validation import fail
 from dpjax.base import Array, ImputationInfo, Key, Latent, Model, Parameters, Records
 from dpjax.mechanisms.base import parts_of
 from dpjax.models.record_noise import scores_of
-from dpjax.numerics import leading_size, take_if
+from dpjax.numerics import leading_size, tree_where
 from dpjax.numerics.normals import standard_normals
 from dpjax.release import Release
 
@@ -83,7 +83,7 @@ def accept(proposed: Array, log_density: Array, log_uniform: Array) -> tuple[Arr
 def take_sources(source: Array, proposals: Records, records: Records) -> Records:
     """The proposal ``source[i]`` at place i [n] where it is not negative, else the record."""
     chosen = jax.tree.map(lambda proposal: proposal[jnp.maximum(source, 0)], proposals)
-    return take_if(source >= 0, chosen, records)
+    return tree_where(source >= 0, chosen, records)
 
 
 def finish(
@@ -118,7 +118,7 @@ def build_proposal(model: Model, correlated: bool) -> Proposal:
         scores = scores_of(model, noise_key, parameters, records)
         proposals = mix(model, parameters, scores, draw_like(fresh_key, scores), correlation)
         # A record in the far tail that no finite noise gives does not change.
-        return take_if(have_noise(scores), proposals, records)
+        return tree_where(have_noise(scores), proposals, records)
 
     return proposal
 

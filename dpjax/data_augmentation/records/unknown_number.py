@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.jit import jit_quickly
+from dpjax._util.jit import jit_unoptimized
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, Key, Model, Records, Statistic
 from dpjax.models.data_sets import NUMBER, DataSets, check_names_free, split
@@ -208,7 +208,7 @@ def check_capacity(prior: CountPrior, capacity: int) -> None:
         fail("release.n", given, "a prior of all numbers between the least and the greatest", REMEDY)
 
 
-@partial(jit_quickly, static_argnames=("prior",))
+@partial(jit_unoptimized, static_argnames=("prior",))
 def log_probabilities(prior: CountPrior, numbers: Array | np.ndarray) -> Array:
     """The log-probabilities of whole numbers [...], as one program in place of one for each operation."""
     return prior.log_probability(jnp.asarray(numbers, int))
@@ -221,7 +221,7 @@ def capacity_by_release(model: Model, release: Release, prior: CountPrior) -> in
     within reach of their mean, at parameters drawn from the prior.
     """
     # The points of the prior are the same for every run.
-    moments = moments_of_rows.quickly(model, release.statistic, release.value, jax.random.key(0))
+    moments = moments_of_rows.unoptimized(model, release.statistic, release.value, jax.random.key(0))
     bound = np.asarray(bound_log_likelihood(release, *moments, jnp.asarray(NUMBERS)), np.float64)
     bound = bound + np.asarray(log_probabilities(prior, NUMBERS))
     if not np.any(bound > -np.inf):

@@ -15,7 +15,7 @@ from dpjax.mixture.problem import Problem
 from dpjax.mixture.samplers.base import at_labels
 from dpjax.mixture.samplers.marginal import Relabelled
 from dpjax.mixture.samplers.records import exact_records
-from dpjax.numerics import proper_density, select_index, take_if
+from dpjax.numerics import proper_density, select_index, tree_where
 
 __all__ = ["Fresh", "choose", "gibbs_labels", "value_density"]
 
@@ -115,7 +115,7 @@ def take_turn(
     which = jnp.maximum(chosen - slots.size, 0)
 
     def seated(leaf: Array, proposed: Array) -> Array:
-        return take_if(new & opened, proposed[which][None], leaf)
+        return tree_where(new & opened, proposed[which][None], leaf)
 
     theta = {name: seated(leaf, seat.fresh.theta[name]) for name, leaf in table.theta.items()}
     overflow = table.overflow | (opened & jnp.all(others > 0))

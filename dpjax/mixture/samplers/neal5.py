@@ -20,7 +20,7 @@ from dpjax.mixture.problem import Problem
 from dpjax.mixture.samplers.base import Slots, at_labels
 from dpjax.mixture.samplers.marginal import Marginal, Relabelled
 from dpjax.mixture.samplers.records import channel_densities, check_single, decide
-from dpjax.numerics import proper_density, select_indices, take_if
+from dpjax.numerics import proper_density, select_indices, tree_where
 
 __all__ = ["AuxiliaryRecords", "Neal5", "Urn", "draw_urn", "neal5", "settle"]
 
@@ -128,7 +128,7 @@ def proposed_labels(problem: Problem, sampler: Neal5, slots: Slots, key: Key, st
     log_uniforms = jnp.log1p(-jax.random.uniform(key_accept, (n,), dtype))
     proposals = settle(urn, state.labels, proposal, accept)
     accepted = accept(proposals)
-    records = jax.vmap(take_if, in_axes=(None, 0, 0))(accepted, proposals.records, held.records)
+    records = jax.vmap(tree_where, in_axes=(None, 0, 0))(accepted, proposals.records, held.records)
     log_channel = jnp.where(accepted[None], proposals.log_channel, held.log_channel)
     labels = jnp.where(accepted, proposals.labels, state.labels)
     packed = pack(sampler, key_select, AuxiliaryRecords(labels, records, log_channel))
@@ -140,7 +140,7 @@ def proposed_labels(problem: Problem, sampler: Neal5, slots: Slots, key: Key, st
 def fill_empty(fresh: Theta, state: MixtureState) -> Theta:
     """The parameters [H, ...] of the clusters, with fresh ones in the empty slots."""
     occupied, present = state.counts > 0, state.mixing.theta
-    return {name: take_if(occupied, present[name], leaf) for name, leaf in fresh.items()}
+    return {name: tree_where(occupied, present[name], leaf) for name, leaf in fresh.items()}
 
 
 def draw_records(problem: Problem, key: Key, theta: Theta, labels: Array, size: int) -> Array:

@@ -12,7 +12,7 @@ from dpjax.mechanisms.base import Mechanism
 from dpjax.mixture.base import Component, Theta, Tractable
 from dpjax.mixture.binned import Binned
 from dpjax.mixture.problem import Problem
-from dpjax.numerics import decision_uniforms, proper_density, select_indices, take_if
+from dpjax.numerics import decision_uniforms, proper_density, select_indices, tree_where
 
 __all__ = [
     "Imputed",
@@ -102,7 +102,7 @@ def one_proposal(channel: Mechanism | Binned, component: Component) -> RecordKer
         uniform = decision_uniforms(key_accept, log_channel.shape, log_channel.dtype)
         accepted = decide(channel, records, proposals, proper_density(log_proposals) - log_channel, jnp.log(uniform))
         kept = jnp.where(accepted, log_proposals, log_channel)
-        return Imputed(take_if(accepted, proposals, records), kept, accepted, jnp.sum(~(log_proposals < jnp.inf)))
+        return Imputed(tree_where(accepted, proposals, records), kept, accepted, jnp.sum(~(log_proposals < jnp.inf)))
 
     return update
 

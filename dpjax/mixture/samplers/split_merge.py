@@ -14,7 +14,7 @@ from dpjax.mixture.problem import Problem
 from dpjax.mixture.samplers.base import Sampler, Slots, at_labels, at_slots, summarize_clusters
 from dpjax.mixture.samplers.marginal import evidence_of
 from dpjax.mixture.starts import start_records
-from dpjax.numerics import proper_density, take_if
+from dpjax.numerics import proper_density, tree_where
 from dpjax.numerics.gamma import draw_log_gamma
 from dpjax.numerics.linear_algebra import product
 
@@ -246,7 +246,7 @@ def reseat(
     second_side = jnp.where(splitting, opened, labels[anchors.first])
     moved = jnp.where(accepted & (proposal.sides == 1), second_side, labels)
     records = jnp.where(splitting, proposal.apart, proposal.together)
-    records = take_if(accepted & anchors.involved, records, present.records)
+    records = tree_where(accepted & anchors.involved, records, present.records)
     overflow = present.overflow | (accepted & splitting & jnp.all(occupied))
     return Reseated(moved, records, present.num_accepted + accepted.astype(present.num_accepted.dtype), overflow)
 

@@ -24,7 +24,7 @@ CHUNK_SIZE = 256
 """Number of records whose gradients are in memory at once. Those of 4 chains in 2 dimensions then fit a core's first
 cache: with 512 a record takes twice as long; in 10 dimensions times from 256 to 1024 differ by a tenth."""
 
-MANY_RECORDS = 16
+RECORDS_END_TO_END = 16
 """Smallest number of records for this check: a public table may well have a multiple of fewer entries."""
 
 
@@ -346,7 +346,7 @@ def is_by_record(shape: tuple[int, ...], num_records: int) -> bool:
     Arrays that were padded, cut or summed are not detected: the author of a function is responsible for them.
     """
     near = {num_records - 1, num_records, num_records + 1}
-    end_to_end = num_records >= MANY_RECORDS and len(shape) == 1 and shape[0] > 0 and shape[0] % num_records == 0
+    end_to_end = num_records >= RECORDS_END_TO_END and len(shape) == 1 and shape[0] > 0 and shape[0] % num_records == 0
     return bool(near & set(shape)) or end_to_end
 
 
