@@ -194,13 +194,8 @@ class Model(PyTree, abstract=True):
     class that differ in numbers alone share compiled programs. Fields marked `static` are hashable, and decide what is
     compiled.
 
-    Parameters
-    ----------
-    *functions
-        Of a model of functions, which has no class of its own: ``sample_prior``, ``log_prior``, ``sample_records`` and
-        ``log_density``, as the methods below.
-    **others
-        Functions or values by the names below.
+    ``Model(sample_prior, log_prior, sample_records, log_density, ...)`` is a model of functions, which has no class of
+    its own. Other functions and values are passed by the names of the members below.
 
     Examples
     --------

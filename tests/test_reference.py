@@ -56,8 +56,9 @@ def parameters_of(value: Callable) -> list[str]:
 
 
 def is_contract(value: Any) -> bool:
-    """Whether it is a protocol or an exception, which nobody calls."""
-    return inspect.isclass(value) and (getattr(value, "_is_protocol", False) or issubclass(value, Exception))
+    """Whether it is a protocol, an exception or a base class, whose members are described one by one."""
+    has_no_parameters = value is dpjax.Model or getattr(value, "_is_protocol", False)
+    return inspect.isclass(value) and (has_no_parameters or issubclass(value, Exception))
 
 
 def methods() -> Iterator[tuple[str, Callable]]:
