@@ -264,7 +264,6 @@ OWN: dict[str, dict[str, Any]] = {
     },
     "dpjax.models.naive_bayes": {"class_concentration": VECTOR, "feature_concentration": np.ones((2, 2, 2))},
     "dpjax.models.normal": {"mean_prior": dpjax.models.NormalPrior(0.0, 1.0), "variance": 1.0},
-    "dpjax.models.numbered": {"build": None},
     "dpjax.plot.forest": {"answers": {"first": {"mean": DRAWS}, "second": {"mean": DRAWS}}},
     "dpjax.private.clipped_ratios": {"proposal": jnp.ones(2)},
     "dpjax.private.design": {"candidates": CELLS},
