@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from dpjax import imwg, pcn, soma
+from dpjax._util.validation import name_of
 from dpjax.base import Imputation
 from dpjax.data_augmentation.records import proposals
 from dpjax.data_augmentation.records.imwg import random_sweep, systematic_sweep
@@ -46,7 +47,8 @@ jax.tree_util.register_static(UserMechanism)
 def plain_log_density(release: Release) -> Callable[[np.ndarray], float]:
     """log η of all records y [n], by SciPy where there is such a law."""
     value = np.asarray(release.value)
-    law = {Laplace: stats.laplace, Gaussian: stats.norm, UserMechanism: stats.cauchy}.get(type(release.mechanism))
+    laws = {"Laplace": stats.laplace, "Gaussian": stats.norm, "UserMechanism": stats.cauchy}
+    law = laws.get(name_of(release.mechanism))
     scale = getattr(release.mechanism, "scale", 2.0)
 
     def log_density(y: np.ndarray) -> float:
