@@ -236,7 +236,7 @@ def _radius(statistic: Any) -> float | None:
     """The largest Euclidean norm of what one record adds, where a statistic has one."""
     try:
         return statistic.radius(2) if isinstance(statistic, RecordStatistic) else None
-    except ValueError:
+    except (TypeError, ValueError):
         return None
 
 
