@@ -60,7 +60,7 @@ def test_step_sizes_are_fitted_to_each_release():
     """At the starts: in a longer warm-up the search for step sizes enlarges the rounding a hundredfold each time."""
     settings = SETTINGS | {"num_warmup": 0, "parameter_kernel": "mala"}
     batch = dpjax.sample_batch(KEY, MODEL, RELEASES, **settings)
-    assert not np.isclose(*batch.tuning.step_size, rtol=0.02)
+    assert not np.isclose(*batch.tuning.step_size, rtol=0.01)  # far more than `check_same` allows
     check_same(batch[1], dpjax.sample(jax.random.fold_in(KEY, 1), MODEL, RELEASES[1], **settings))
 
 
