@@ -200,11 +200,10 @@ def unravel_of(model: Model) -> Callable[[Array], Parameters]:
 
 def smooth(mechanism: Any) -> Any:
     """The mechanism with integer noise replaced by real noise of the same variance."""
-    known = mechanism
-    if known.parts is not None:
-        parts = [(smooth(part), size) for part, size in known.parts]
+    if mechanism.parts is not None:
+        parts = [(smooth(part), size) for part, size in mechanism.parts]
         return Independent(*zip(*parts, strict=True))
-    if known.inner is not None:
+    if mechanism.inner is not None:
         return replace(mechanism, mechanism=smooth(mechanism.mechanism))
     if isinstance(mechanism, DiscreteGaussian):
         return Gaussian(jnp.sqrt(integer_variance(mechanism.scale)))

@@ -160,8 +160,7 @@ class Censored(Bounded):
 
 def check_tails(mechanism: Any, wrapped: bool = False) -> None:
     """Raise unless a mechanism adds noise of known tails; one that wraps another only where that is said."""
-    known = mechanism
-    if not known.has_tails or (known.inner is not None and not wrapped):
+    if not mechanism.has_tails or (mechanism.inner is not None and not wrapped):
         remedy = (
             "Pass a mechanism such as Laplace(scale), or one that gives log_density_terms, log_cdf, log_survival "
             "and sample."

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from dpjax._util.pytree import static
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
+from dpjax.models.same_parameters import SameParameters
 from dpjax.numerics import tree_where
 from dpjax.numerics.selection import key_of_branches
 from dpjax.release.unknown_count import CountPrior
@@ -26,7 +27,7 @@ MAX_SIZES = 4
 """Largest number of array sizes for which a parameter update is compiled."""
 
 
-class DataSets(Model):
+class DataSets(SameParameters):
     """Records ``{field: [capacity, ...], "num_records": [] int}``, each a data set of another model.
 
     With n from its prior and rows x_i i.i.d. from f(· | θ), the density of a data set is p(n) Π_{i ≤ n} f(x_i | θ),
@@ -53,14 +54,6 @@ class DataSets(Model):
     model: Model
     prior: CountPrior = static()
     capacity: int = static()
-
-    def sample_prior(self, key: Key) -> Parameters:
-        """A draw from the prior of the other model."""
-        return self.model.sample_prior(key)
-
-    def log_prior(self, parameters: Parameters) -> Array:
-        """The log-density [] of that prior."""
-        return self.model.log_prior(parameters)
 
     def sample_records(self, key: Key, parameters: Parameters, n: int) -> Records:
         """Data sets drawn given the parameters."""
@@ -111,26 +104,6 @@ class DataSets(Model):
     def noncentred(self) -> NonCentred | None:
         """The noise of all rows, with the number of real rows fixed."""
         return None if self.model.noncentred is None else noncentred(self.model.noncentred, self.complete)
-
-    @property
-    def unconstrain(self) -> Callable[[Parameters], Parameters] | None:
-        """That of the other model."""
-        return self.model.unconstrain
-
-    @property
-    def constrain(self) -> Callable[[Parameters], Parameters] | None:
-        """That of the other model."""
-        return self.model.constrain
-
-    @property
-    def log_jacobian(self) -> Callable[[Parameters], Array] | None:
-        """That of the other model."""
-        return self.model.log_jacobian
-
-    @property
-    def derived(self) -> Callable[[Parameters], Parameters] | None:
-        """That of the other model."""
-        return self.model.derived
 
     def reported(self, records: Records) -> Records:
         """The number of real rows of the first data set."""

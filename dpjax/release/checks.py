@@ -94,16 +94,15 @@ def check_summed(mechanism: Any, value: Array, total: jax.ShapeDtypeStruct) -> N
 
 def check_value(argument: str, value: Array, mechanism: Any) -> None:
     """Raise unless the mechanism can release such values: whole ones under integer noise, and what else it says."""
-    known = mechanism
-    if known.parts is not None:
+    if mechanism.parts is not None:
         for part, where in parts_of(mechanism, value.shape[-1]):
             check_value(f"{argument}[{where.start}:{where.stop}]", value[..., where], part)
         return
-    if known.integer_noise:
+    if mechanism.integer_noise:
         expected = "whole numbers, which may be negative"
         remedy = "Undo any rescaling (multiply a mean by n), or use Laplace or Gaussian for values that are not counts."
         check_array(argument, value, lambda array: array == np.round(array), expected, remedy)
-    for layer in known.layers:
+    for layer in mechanism.layers:
         layer.check_value(argument, value)
 
 

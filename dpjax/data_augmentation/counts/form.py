@@ -24,6 +24,7 @@ from dpjax.mechanisms.base import Mechanism, parts_of
 from dpjax.models.data_sets import NUMBER, take_number
 from dpjax.models.programs import jit_model
 from dpjax.models.record_noise import LARGEST_SUPPORT, support_size
+from dpjax.models.same_parameters import SameParameters
 from dpjax.models.simulation import position_shapes
 from dpjax.numerics.counts import draw_multinomial
 from dpjax.numerics.linear_algebra import product
@@ -81,8 +82,7 @@ def find_obstacle_of_mechanisms(release: Release, num_cells: int) -> tuple[str, 
 
 def reads_together(mechanism: Any) -> bool:
     """Whether the density of a value depends on its sums together, and is no product over them."""
-    known = mechanism
-    return not (known.exact or known.adds_noise or known.is_elementwise or can_decorrelate(mechanism))
+    return not (mechanism.exact or mechanism.adds_noise or mechanism.is_elementwise or can_decorrelate(mechanism))
 
 
 def can_decorrelate(mechanism: Any) -> TypeGuard[MultivariateGaussian]:
@@ -219,7 +219,7 @@ def log_probabilities(model: Model, support: Records, keys: Key) -> Array:
     return jax.vmap(lambda key: model.log_density(model.sample_prior(key), support))(keys)
 
 
-class CountModel(Model):
+class CountModel(SameParameters):
     """The model of a whole table as one record.
 
     Parameters
@@ -232,14 +232,6 @@ class CountModel(Model):
 
     model: Model
     table: Table = static()
-
-    def sample_prior(self, key: Key) -> Parameters:
-        """A draw from the prior of the records' model."""
-        return self.model.sample_prior(key)
-
-    def log_prior(self, parameters: Parameters) -> Array:
-        """The log-density [] of that prior."""
-        return self.model.log_prior(parameters)
 
     def of_cells(self, parameters: Parameters) -> Array:
         """The log-probability of each possible record [c]."""
@@ -298,26 +290,6 @@ class CountModel(Model):
     def log_likelihood(self, parameters: Parameters, summary: Array) -> Array:
         """The log-probability [] of all records."""
         return jnp.sum(weigh(self.of_cells(parameters), summary))
-
-    @property
-    def unconstrain(self) -> Callable[[Parameters], Parameters] | None:
-        """That of the records' model."""
-        return self.model.unconstrain
-
-    @property
-    def constrain(self) -> Callable[[Parameters], Parameters] | None:
-        """That of the records' model."""
-        return self.model.constrain
-
-    @property
-    def log_jacobian(self) -> Callable[[Parameters], Array] | None:
-        """That of the records' model."""
-        return self.model.log_jacobian
-
-    @property
-    def derived(self) -> Callable[[Parameters], Parameters] | None:
-        """That of the records' model."""
-        return self.model.derived
 
     @property
     def reported(self) -> Callable[[Records], Records] | None:

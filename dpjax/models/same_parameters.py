@@ -1,0 +1,41 @@
+"""Models of other latent data, with the parameters of the model that they hold."""
+
+from collections.abc import Callable
+
+from dpjax.base import Array, Key, Model, Parameters
+
+__all__ = ["SameParameters"]
+
+
+class SameParameters(Model, abstract=True):
+    """A model whose parameters, with their prior and coordinates, are those of the model in its field ``model``."""
+
+    model: Model
+
+    def sample_prior(self, key: Key) -> Parameters:
+        """A draw from the prior of the other model."""
+        return self.model.sample_prior(key)
+
+    def log_prior(self, parameters: Parameters) -> Array:
+        """The log-density [] of that prior."""
+        return self.model.log_prior(parameters)
+
+    @property
+    def unconstrain(self) -> Callable[[Parameters], Parameters] | None:
+        """That of the other model."""
+        return self.model.unconstrain
+
+    @property
+    def constrain(self) -> Callable[[Parameters], Parameters] | None:
+        """That of the other model."""
+        return self.model.constrain
+
+    @property
+    def log_jacobian(self) -> Callable[[Parameters], Array] | None:
+        """That of the other model."""
+        return self.model.log_jacobian
+
+    @property
+    def derived(self) -> Callable[[Parameters], Parameters] | None:
+        """That of the other model."""
+        return self.model.derived
