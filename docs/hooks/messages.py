@@ -1,4 +1,4 @@
-"""The index of error messages on the page on troubleshooting, read off the source when the site is built."""
+"""The index of error messages on a page of its own, read off the source when the site is built."""
 
 import ast
 from collections.abc import Iterator

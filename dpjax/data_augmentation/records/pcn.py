@@ -35,7 +35,7 @@ CORRELATIONS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98)
 """Candidate correlations."""
 
 FIXED_COST = 1.5
-"""Cost of a sweep per record besides its scan, in steps of the scan; see docs/choosing.md."""
+"""Cost of a sweep per record besides its scan, in steps of the scan; see docs/samplers.md."""
 
 
 MAX_BLOCK = 64
