@@ -110,7 +110,7 @@ assert accepted.mean() > np.exp(-epsilon)
 assert accepted.min() > 0.4
 
 # %% [markdown]
-# ## How far a chain has come
+# ## Convergence of chains
 #
 # Pairs of chains that meet bound the distance to the posterior, sweep by sweep. With records fixed while the
 # coefficients move (no interweaving) convergence is slow. That pairs of one sampler meet later than those of the other makes its

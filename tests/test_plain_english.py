@@ -105,7 +105,7 @@ def sentences(text: str) -> Iterator[str]:
     text = re.sub(r"``[^`]+``|`[^`]+`|\$[^$]+\$", "CODE", text)
     for block in re.split(r"\n\s*\n|^ *(?:[*+-]|\d+\.|:|#+|>|\?\?\?|!!!) +|\||^(?=\*\*)|(?<=\\)\n", text, flags=re.M):
         block = ABBREVIATIONS.sub(lambda found: found[0][:-1], re.sub(r"[*_]{2,}|(?<!\w)[*_]|[*_](?!\w)", "", block))
-        yield from re.split(r"(?<=[.?!])[\"')]* +(?=[^a-z])", " ".join(block.split()))
+        yield from re.split(r"(?<=[.?!])[\"')]* +(?=[^a-z]|dpjax\b|float\d)", " ".join(block.split()))
 
 
 def findings(text: str) -> Iterator[tuple[str, str]]:
