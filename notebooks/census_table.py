@@ -23,7 +23,7 @@ import dpjax
 # ## The county
 #
 # Three tracts of four block groups each, and four groups of origin: 48 cells, many of them nearly empty. The people are
-# made up, so that answers can be compared with the truth; the noise is that of the 2020 Census: discrete Gaussian, here
+# made up, so that answers can be compared with the truth. The noise is that of the 2020 Census: discrete Gaussian, here
 # with standard deviation 6 in each cell and 4 in each sum.
 
 # %%
@@ -159,8 +159,8 @@ assert covered > 0.9 - 3 * np.sqrt(0.09 / 48)
 # %% [markdown]
 # ## Questions that have no published number
 #
-# Any function of the table has a posterior: how probable it is that nobody of origin *d* lives in a block group, or how
-# many of them there are in the county outside the largest tract.
+# Any function of the table has a posterior. Examples are the probability that nobody of origin *d* lives in a block group,
+# and the number of them in the county outside the largest tract.
 
 # %%
 nobody = np.mean(drawn[:, origin == 3] == 0, axis=0)

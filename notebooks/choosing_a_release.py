@@ -8,9 +8,9 @@
 # %% [markdown]
 # # Choosing a release: what to sum, and for how much
 #
-# A statistical office holds the schooling and the wages of 2,000 people and can publish once. Before anything is paid it
-# compares statistics and budgets by what readers would learn from each; then it pays for one of them, and a reader draws
-# from the posterior.
+# A statistical office holds the schooling and the wages of 2,000 people and can publish once. Before anything is charged
+# it compares statistics and budgets by what readers would learn from each. Then it spends the budget on one of them, and a
+# reader draws from the posterior.
 
 # %%
 import jax
@@ -93,9 +93,9 @@ figure.legend(frameon=False, loc="outside right upper")
 plt.show()
 
 # %% [markdown]
-# Bounds decide as much as the budget does: the widest need five to ten times the ε of the narrowest for the same interval, and
-# none gains much where sampling error is what is left. Sums without products say next to nothing of a slope, at any
-# price. Bounds of ±1 come out best up to ε = 1, but hide the tails, where the model may be wrong. The office takes products
+# Bounds decide as much as the budget does. The widest need five to ten times the ε of the narrowest for the same interval.
+# None gains much once sampling error is what is left. Sums without products say next to nothing of a slope, at any price.
+# Bounds of ±1 come out best up to ε = 1, but hide the tails, where the model may be wrong. The office takes products
 # within ±2 at ε = 1, with an interval a quarter wider.
 #
 # ## Paying

@@ -120,7 +120,7 @@ assert 0.2 <= enough <= 1.0
 
 # %% [markdown]
 # Any larger ε would take privacy from the patients and give readers almost nothing. The answer holds for tables of this
-# kind and size, and for readers who account for the noise; readers who ignore it will be misled at a small ε, whatever the
+# kind and size, and for readers who account for the noise. Readers who ignore it will be misled at a small ε, whatever the
 # width of the intervals.
 #
 # The same serves for any model and release: draw records from what is expected, release them at every ε, and read the

@@ -85,7 +85,7 @@ posterior.plot_predictive(jax.random.key(3), labels=["y", "x y", "yÂ²", "x", "xÂ
 plt.show()
 
 # %% [markdown]
-# Of one released value for each person all are shown together.
+# For one released value for each person all are shown together.
 
 # %% alt="A histogram of 200 released values over the band of what is predicted for each bin; all but a few dots are in the band."
 local = dpjax.LocalRelease(rng.normal(1.0, 1.0, 200) + rng.laplace(scale=1.5, size=200), dpjax.Laplace(1.5), field="y")
@@ -178,10 +178,10 @@ plot.budget(ledger)
 plt.show()
 
 # %% [markdown]
-# ## What a release would be worth
+# ## What readers would learn from a release
 #
-# Before a data holder pays for a release: how wide the intervals of its readers will be, by simulated releases. Products of
-# the variables tell the slope; their sums alone hardly do, and have less noise.
+# Before a data holder spends a budget: how wide the intervals of readers will be, by simulated releases. Products of the
+# variables tell the slope; their sums alone hardly do, and have less noise.
 
 # %% alt="For the intercept the widths of both candidates fall with epsilon; for the slope those of the products fall, and those of the sums stay near the prior's."
 sums = dpjax.statistics.stacked(dpjax.statistics.total("x", [-3], [3]), dpjax.statistics.total("y", -4, 4))

@@ -8,9 +8,9 @@
 # %% [markdown]
 # # How do I know that my chain has converged?
 #
-# R-hat and effective sample sizes can show that a chain has not converged, but not that it has. Two coupled chains that meet give
-# more: a bound on the distance between the distribution of a draw and the posterior, sweep by sweep, and estimates without the
-# bias of the start. Here both are computed for a private regression.
+# R-hat and effective sample sizes can show that a chain has not converged, but not that it has. Two coupled chains that
+# meet give more. They bound the distance between the distribution of a draw and the posterior, sweep by sweep. They give
+# estimates without the bias of the start. Here both are computed for a private regression.
 
 # %%
 import jax
@@ -95,7 +95,7 @@ for name, found in meetings.items():
 # ## A bound for every sweep
 #
 # From the meeting times follows an upper bound of the total variation distance between the distribution of the chain after
-# t sweeps and the posterior: no probability of an event is wrong by more. A lag as long as the meeting times makes it
+# t sweeps and the posterior. No probability of an event is wrong by more. A lag as long as the meeting times makes it
 # sharp. It is a mean over pairs and has a standard error, which is added twice here; more pairs make that smaller. If a
 # single pair had not met, the bound would be refused rather than be too small.
 

@@ -89,7 +89,8 @@ plt.show()
 # %% [markdown]
 # ## Results
 #
-# * Where there is no effect, about one study in twenty sees one, as the limit of 0.95 promises. The naive reader at ε = 0.3 is misled
+# * Without an effect, about one study in twenty sees one, as the limit of 0.95 promises. The naive reader at ε = 0.3 is
+#   misled
 #   several times as often: what looks like power is noise.
 # * At ε = 1 an effect of 0.4 is seen nearly as often as without noise. At ε = 0.3 it seldom is: a larger effect is needed, or
 #   more patients, as the noise does not grow with n.

@@ -8,9 +8,9 @@
 # %% [markdown]
 # # A private regression over ε
 #
-# How does the progression of diabetes depend on body mass index and blood pressure? The answer for 442 patients, from the data
-# themselves and from sums that were released at several ε, each analysed in three ways: as if it had no noise, exactly, and with a
-# Normal distribution for the sum.
+# How does the progression of diabetes depend on body mass index and blood pressure? The answer for 442 patients, from the
+# data themselves and from sums that were released at several ε. Each release is analysed in three ways: as if it had no
+# noise, exactly, and with a Normal distribution for the sum.
 
 # %%
 import jax

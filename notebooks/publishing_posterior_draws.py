@@ -78,8 +78,8 @@ budget = private.Budget(epsilon=8.0, delta=1e-7, neighbours="replace-one")
 # reports we know that about one in six patients comes back, older ones and those with earlier stays more often.
 # Made-up patients of that kind are enough to choose the settings, and the plan states its assumptions.
 #
-# It also warns: this budget buys some twenty independent draws of three parameters, in however many iterations. That is
-# enough for a mean and a rough width, and not for a tail. One chain spends the fewest of them on its warm-up.
+# It also warns: with this budget there are some twenty independent draws of three parameters, in however many iterations.
+# That is enough for a mean and a rough width, and not for a tail. One chain spends the fewest of them on its warm-up.
 
 # %%
 pilot = dpjax.private_target(readmission, *make_up(np.random.default_rng(2), 100_000, -1.4, 0.2, 0.4))
@@ -133,7 +133,7 @@ else:
     raise AssertionError("a spent budget was spent again")
 
 # %% [markdown]
-# ## What was paid for accuracy
+# ## What was spent for accuracy
 #
 # The records are made up, so we may look at the posterior without privacy, which is confidential otherwise. The first draws of
 # the private chain, as many as the plan predicts, are the warm-up and are left out.
@@ -168,20 +168,21 @@ plt.show()
 # %% [markdown]
 # ## What is guaranteed
 #
-# Whatever is computed from the published draws, with whatever knowledge besides: had one patient's record been
-# different, any conclusion would have been reached with a probability that differs by a factor of at most e^ε, up to δ.
-# This holds for the whole of what the ledger was charged for, and does not depend on the model being correct, on the
+# This holds for whatever is computed from the published draws, with whatever knowledge besides. Had one patient's record
+# been different, any conclusion would have been reached with a probability that differs by a factor of at most e^ε, up to
+# δ. This holds for the whole of what the ledger was charged for. It does not depend on the model being correct, on the
 # chains having converged, or on secrecy of the settings.
 #
 # ## What is not
 #
-# * That the draws are those of the posterior. Where log-likelihood ratios are clipped, the chains have another
-#   distribution. The data holder sees how many were, below; that number is computed from the records and must not be published.
+# * That the draws are those of the posterior. If log-likelihood ratios are clipped, the chains have another
+#   distribution. The data holder sees how many were, below; that number is computed from the records and must not be
+#   published.
 # * That nothing is learnt about a patient: what follows from the statistics of all patients is learnt with or without
 #   the patient's record.
-# * Anything, if the run used `noise.jax`, whose key gives the noise away, if the settings came from the records, if the
-#   records of one patient are many rows, or if the machine is read by others.
-# * A second look. Any further run, for another model or with other settings, is paid for too, and the costs compose.
+# * Nothing is promised if the run used `noise.jax`, whose key gives the noise away, or if the settings came from the
+#   records. Nor is it if the records of one patient are many rows, or if the machine is read by others.
+# * A second look. Any further run, for another model or with other settings, is charged too, and the costs compose.
 
 # %%
 print("for the data holder only:", posterior.not_private)

@@ -8,10 +8,10 @@
 # %% [markdown]
 # # Reporting a private posterior
 #
-# What should a paper, or an agency's notice, report about an analysis of a noisy release? Six things: what was released and what that
-# promises, the model, how the posterior was computed, whether the chains agree, whether the model fits, and what the answer
-# would have been without the noise model. This notebook prints each from the objects themselves, so that no number is copied
-# by hand.
+# What should a paper, or an agency's notice, report about an analysis of a noisy release? Six things: what was released
+# and what that promises, the model, how the posterior was computed, whether the chains agree, whether the model fits, and
+# the answer without the noise model. This notebook prints each from the objects themselves, so that no number is copied by
+# hand.
 
 # %%
 import platform
@@ -25,8 +25,8 @@ import dpjax
 # %% [markdown]
 # ## The analysis
 #
-# A survey of 800 people: how many of those who were offered a course, and of those who were not, found work. Four counts
-# with discrete Laplace noise, at ε = 0.1 for replacing one person.
+# A survey of 800 people: how many of those who were invited to a course, and of those who were not, found work. Four
+# counts with discrete Laplace noise, at ε = 0.1 for replacing one person.
 
 # %%
 n, epsilon = 800, 0.1
@@ -87,8 +87,8 @@ plt.show()
 # %% [markdown]
 # ## 6. The answer, and the naive one
 #
-# As many digits as the Monte Carlo error allows: its first digit is the last that is worth printing. The naive interval
-# ignores the noise.
+# As many digits as the Monte Carlo error allows: its first digit is the last one to print. The naive interval ignores the
+# noise.
 
 # %% thumbnail=true alt="Two intervals of the log odds ratio: the naive one is narrower than that of dpjax, with nearly the same centre."
 naive = np.random.default_rng(3).dirichlet(1 + np.asarray(release.value), size=(1, 8_000))

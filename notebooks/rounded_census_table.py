@@ -71,8 +71,8 @@ print(dpjax.describe(release))
 # %% [markdown]
 # ## The posterior
 #
-# Each person falls into one of the 40 cells. Tables that could not have been published are impossible, and dpjax moves among
-# those that are possible: cells, totals and grand total all have to be within the base of what was printed.
+# Each person falls into one of the 40 cells. Tables that could not have been published are impossible, and dpjax moves
+# among those that are possible. Cells, totals and grand total all have to be within the base of what was printed.
 
 # %%
 model = dpjax.models.categorical(np.ones(truth.size))

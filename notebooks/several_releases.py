@@ -8,9 +8,9 @@
 # %% [markdown]
 # # Several releases of the same people
 #
-# A clinic has published twice about the same 500 patients: first a table of age group by smoking, later, with less noise, how
-# many smoke, and the number of visits in all. Each release alone leaves much uncertainty. Together they are more informative, because they
-# concern the same people.
+# A clinic has published twice about the same 500 patients. First came a table of age group by smoking. Later, with less
+# noise, came the number of smokers, and the number of visits in all. Each release alone leaves much uncertainty. Together
+# they are more informative, because they concern the same people.
 
 # %%
 import jax

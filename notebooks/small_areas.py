@@ -24,8 +24,9 @@ import dpjax
 # %% [markdown]
 # ## The districts
 #
-# Population (in thousands) and air pollution are public. Cases are made up from a rate that grows with pollution and varies
-# from district to district; each count is released with discrete Laplace noise of scale 4 (ε = 1/4 for one patient).
+# Population (in thousands) and air pollution are public. Cases are made up from a rate that grows with pollution and
+# varies from district to district. Each count is released with discrete Laplace noise of scale 4 (ε = 1/4 for one
+# patient).
 
 # %%
 DISTRICTS, SCALE = 40, 4.0
@@ -111,6 +112,5 @@ assert error["posterior mean"] < 0.7 * error["naive"]
 # %% [markdown]
 # ## Noise ignored
 #
-# A regression that ignores the noise has to explain it by differences between districts. It
-# cannot use negative counts at all; set to zero, they bias the small districts upwards. Where noise is as large as a
-# count, account for it.
+# A regression that ignores the noise has to explain it by differences between districts. It cannot use negative counts at
+# all; set to zero, they bias the small districts upwards. If noise is as large as a count, account for it.

@@ -70,7 +70,7 @@ def budget(epsilon):
 # %% [markdown]
 # ## A chain: DP-HMC
 #
-# `private.plan` tells what a budget buys before it is spent.
+# `private.plan` says what a budget gives before it is spent.
 
 # %%
 target = private.target(log_likelihood, log_prior, pilot, jnp.zeros(2))
@@ -200,10 +200,10 @@ figure.legend(frameon=False, loc="outside right upper")
 plt.show()
 
 # %% [markdown]
-# A small budget buys the chain a few noisy steps: its draws are then where it started and what the noise made of it, and nothing in
-# them says so. The release is as wide as its noise deserves. With more budget both come close to the posterior.
-# What else speaks for either is on [Publishing posterior draws](../private.md), with a table over four models
-# and eight repeats of each.
+# A small budget allows the chain a few noisy steps. Its draws are then where it started and what the noise made of it, and
+# nothing in them says so. The release is as wide as its noise deserves. With more budget both come close to the posterior.
+# [Publishing under differential privacy](../private.md) says what else speaks for either. A
+# [table](../benchmarks.md#ways-of-publishing-a-posterior) has four models and eight repeats of each.
 
 # %%
 for epsilon in (1.0, 3.0, 10.0):

@@ -30,7 +30,7 @@ PHRASES = {
     "planted fault": r"\bplant(?:s|ed)? (?:\w+ )?(?:faults?|wrong)\b",
     "given innovations": r"\bgiven innovations\b",
     "Wanted are": r"\bWanted (?:is|are)\b",
-    "told, offer or law": r"\b(?:told|offer(?:s|ed|ing)?|(?<!power )laws?(?! of (?:large|total|the iterated)))\b",
+    "told, offer or law": r"\b(?:told|offer(?:s|ed|ing)?(?!, multiple)|(?<!power )laws?(?! of (?:large|total|the iterated)))\b",
     "the records' noise": r"\brecords' noise\b",
 }
 """What is found by what pattern."""
