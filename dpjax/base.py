@@ -177,8 +177,8 @@ class MixedRecords(NamedTuple):
     num_scores
         The number k of standard Normal variables that the continuous fields of one record are made of.
     records
-        ``(parameters, scores, levels) -> (records, log_probability)``: the records [m] whose continuous fields have
-        these scores [k, m] and whose discrete fields have these levels [m], and the log-probability [m] of the levels,
+        ``(parameters, scores, levels) -> (records, log_probability)``. The records [m] have continuous fields with
+        these scores [k, m] and discrete fields with these levels [m]. The log-probability [m] is that of the levels,
         each given the fields before it.
     """
 

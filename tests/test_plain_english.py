@@ -24,13 +24,13 @@ PHRASES = {
     "a sentence that begins with Where": r"(?:^|(?<=[.:] ))Where\b[^.?]*?,",
     "a sentence that begins with Of": r"(?:^|(?<=[.:] ))Of \w[^.?]*?\b(?:is|are|was|were|do|does|has|have)\b",
     "pay, buy or worth": r"\b(?:pays?|paid|paying|buys?|bought|buying|worth)\b",
-    "a sweep, release or draw for per": r"\b(?:iterations?|proposals?|records?|moves?|gradients?|steps?|seconds?|"
+    "a sweep, release or draw for per": r"\b(?:iterations?|proposals?|moves?|gradients?|steps?|seconds?|"
     r"times|draws?|effective draws?|evaluations?) a (?:sweep|release|draw)\b",
     "perfect start": r"\bperfect starts?\b",
     "planted fault": r"\bplant(?:s|ed)? (?:\w+ )?(?:faults?|wrong)\b",
     "given innovations": r"\bgiven innovations\b",
     "Wanted are": r"\bWanted (?:is|are)\b",
-    "told, offer or law": r"\b(?:told|offer(?:s|ed|ing)?(?!, multiple)|(?<!power )laws?(?! of (?:large|total|the iterated)))\b",
+    "told, offer or law": r"\b(?:told|offer(?:s|ed|ing)?(?!, multiple)|(?<!power )laws?(?! of (?:large|total)))\b",
     "the records' noise": r"\brecords' noise\b",
 }
 """What is found by what pattern."""
@@ -40,8 +40,7 @@ ABBREVIATIONS = re.compile(r"\b(?:e\.g|i\.e|cf|vs|al|No|Eq|Sec|Thm|Fig|p|pp|appr
 
 def texts() -> Iterator[tuple[str, str]]:
     """All texts, each with the place where it stands: pages, notebooks, docstrings, errors and warnings."""
-    pages = [*sorted((ROOT / "docs").rglob("*.md")), *(ROOT / f"{one}.md" for one in ("README", "CONTRIBUTING", "CHANGELOG"))]
-    for page in pages:
+    for page in sorted([*ROOT.glob("[A-Z]*.md"), *(ROOT / "docs").rglob("*.md")]):
         yield name_of(page), page.read_text()
     for notebook in sorted((ROOT / "notebooks").glob("*.py")):
         yield name_of(notebook), markdown_cells(notebook.read_text())
@@ -57,8 +56,8 @@ def name_of(path: Path) -> str:
 
 def markdown_cells(script: str) -> str:
     """The text cells of a notebook that is kept as a script."""
-    cells = re.split(r"^# %%", script, flags=re.M)
-    return "\n\n".join(re.sub(r"^# ?", "", cell.partition("\n")[2], flags=re.M) for cell in cells if "[markdown]" in cell[:20])
+    cells = (cell.partition("\n") for cell in re.split(r"^# %%", script, flags=re.M))
+    return "\n\n".join(re.sub(r"^# ?", "", text, flags=re.M) for head, _, text in cells if "[markdown]" in head)
 
 
 def strings(tree: ast.Module) -> Iterator[tuple[int, str]]:

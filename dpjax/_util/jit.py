@@ -29,8 +29,10 @@ MIN_COMPILE_TIME, DEFAULT_MIN_COMPILE_TIME = "jax_persistent_cache_min_compile_t
 """JAX's option for the shortest compilation whose program is cached, and its default in seconds."""
 
 LIGHT: Options = {"xla_cpu_use_fusion_emitters": False, "xla_backend_optimization_level": 2}
-"""XLA's older code generator, and not the last level of optimisation: sweeps compile in less than half of the time, and
-run at least as fast, as far as was measured."""
+"""XLA's older code generator, and not the last level of optimisation.
+
+Sweeps compile in less than half of the time, and run at least as fast, as far as was measured.
+"""
 
 AHEAD: Options = {**LIGHT, "xla_cpu_parallel_codegen_split_count": 2}
 """In two parts, for two threads: the sweeps and refreshes of a regression compile in 0.8 of the time. More parts gain

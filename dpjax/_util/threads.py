@@ -2,8 +2,8 @@
 
 On a CPU, JAX calls SciPy's LAPACK for small Cholesky factors and triangular systems. Its usual backend, OpenBLAS, keeps
 a pool of threads that wait for each other in busy loops. In chains that solve small systems a thousand times a second,
-this waiting dominates as soon as the machine has other work: 400 sweeps of a private regression with n = 400 took 6 to
-9 CPU seconds on two busy cores instead of 0.5, with draws equal to the last bit.
+this waiting dominates as soon as the machine has other work. On two busy cores, 400 sweeps of a private regression with
+n = 400 took 6 to 9 CPU seconds instead of 0.5, with draws equal to the last bit.
 """
 
 from contextlib import AbstractContextManager

@@ -7,7 +7,7 @@ import numpy as np
 __all__ = ["SHOWN", "amount", "quantity"]
 
 SHOWN = 4
-"""Numbers that are told one by one."""
+"""Numbers that are announced one by one."""
 
 
 def amount(numbers: Any) -> str:

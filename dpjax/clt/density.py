@@ -1,7 +1,7 @@
 """The density of a release under the normal approximation of the sum (Bernstein and Sheldon 2018, 2019).
 
 Given θ the sum S of n contributions of mean μ(θ) and covariance Σ(θ) is approximately N(n μ, n Σ). All is in units of
-√n: the residual y = √n (s / n − μ) is N(0, V) with V = Σ + D / n, for Normal noise of variances D. The cost does not
+√n. The residual y = √n (s / n − μ) is N(0, V) with V = Σ + D / n, for Normal noise of variances D. The cost does not
 depend on n. An unknown n is integrated out with two of its values at a time; see `dpjax.clt.number`.
 """
 

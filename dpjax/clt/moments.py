@@ -38,9 +38,9 @@ class Source(NamedTuple):
     declared
         Whether the model gives the mean, and whether it gives the covariance.
     points
-        The points over which the rest is summed: ``"support"``, every possible record; ``"counts"``, the whole numbers
-        from 0 on; ``"scores"``, points of the records' noise; ``"mixed"``, points of the noise of their continuous
-        fields, with all levels of the discrete ones at each; None if the model gives both.
+        The points over which the rest is summed. ``"support"`` is every possible record, and ``"counts"`` the whole
+        numbers from 0 on. ``"scores"`` are points of the latent normals. ``"mixed"`` are points of the latent normals
+        of continuous fields, with all levels of the discrete ones at each. None if the model gives both.
     """
 
     declared: tuple[bool, bool]
@@ -78,12 +78,12 @@ def build_moments(model: Model, release: Release, source: Source, rule: Any) -> 
 
     Notes
     -----
-    All sums are over contributions less value / n, which is near their mean wherever the posterior has mass: so no
+    All sums are over contributions less value / n, which is near their mean wherever the posterior has mass. So no
     digits are lost of the difference between value / n and mean, which is √n times smaller than their standard
-    deviation. Where n is unknown, `reference_number` is in its place.
+    deviation. If n is unknown, `reference_number` is in its place.
 
-    What probability counts have beyond the last point is given to that point: for a statistic that is clamped below it
-    this is right, and for any other the moments are far from those of a finer rule, by which `measure_errors` finds it.
+    The probability of counts beyond the last point is given to that point. This is right for a statistic that is
+    clamped below it. For any other the moments are far from those of a finer rule, by which `measure_errors` finds it.
     """
     centre = release.value / reference_number(release)
     summed = None if source.points is None else build_sums(model, release, source, rule)

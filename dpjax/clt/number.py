@@ -4,9 +4,9 @@ With L(n, θ) the density of the value and p(n) the prior, chains move the param
 
     p(θ) Σ_n p(n) L(n, θ) max(0, 1 − |y − n|),
 
-the linear interpolation of p(n) L(n, θ) between whole numbers, which is continuous. Its integral over y is
-Σ_n p(n) L(n, θ), so θ has its exact marginal distribution; and given θ and y the number is one of the two on either
-side of y, with probabilities from which it is drawn.
+the linear interpolation of p(n) L(n, θ) between whole numbers, which is continuous. Its integral over y is Σ_n p(n)
+L(n, θ), so θ has its exact marginal distribution. Given θ and y the number is one of the two on either side of y, with
+probabilities from which it is drawn.
 """
 
 from collections.abc import Callable

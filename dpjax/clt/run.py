@@ -32,7 +32,7 @@ from dpjax.runtime.run import Run, Status
 __all__ = ["CLTRun", "Draw", "make_schedule"]
 
 FIRST_STEP_SIZE = 0.5
-"""Of a density that is whitened at its mode."""
+"""For a density that is whitened at its mode."""
 
 ACCEPTANCE = 0.9
 """The acceptance rate that the step size is adapted to. With the usual 0.8 four times as many trajectories diverge in
@@ -111,8 +111,8 @@ def run_chunk(
 ) -> Chunk:
     """Advance all chains by ``length * thin`` steps and keep every `thin`-th; step sizes change if `adapt` is true.
 
-    A processor makes the chains' steps in turn: no chain then waits for a longer trajectory, and a chain's program, and
-    with it every bit, is the same however many there are.
+    A processor makes the chains' steps in turn. No chain then waits for a longer trajectory. A chain's program, and
+    with it every bit, is the same however many chains there are.
     """
     problem = build_problem(model, release, source, rule, simulated)
     target, kernel = build_target(model, problem, tuning), blackjax.nuts.build_kernel()
@@ -165,7 +165,7 @@ class CLTRun(Run):
     Parameters
     ----------
     places
-        Where the chains start [chain, size].
+        The starting points of the chains [chain, size].
     chain_keys
         Keys [chain].
     """

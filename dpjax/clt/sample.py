@@ -58,11 +58,11 @@ def sample_clt(
         One typed key; equal keys give equal draws.
     model
         What is believed about the records. The moments of what a record adds to the sum come from
-        `Model.statistic_moments` where the model has it, from all possible records (`Model.support`), from the whole
-        numbers up to `num_points` of a count, or by quadrature over the Normal scores of the non-centred form; where
-        discrete fields stand among continuous ones, with all their levels at each point (`Model.mixed`). Records
-        that are not identically distributed, such as those with known covariates, have unequal moments: that costs a
-        pass over them.
+        `Model.statistic_moments` if the model has it. Otherwise they come from all possible records (`Model.support`),
+        or from the whole numbers up to `num_points` of a count. The last way is quadrature over the Normal scores of
+        the non-centred form; discrete fields among continuous ones then take all their levels at each point
+        (`Model.mixed`). Records that are not identically distributed, such as those with known covariates, have unequal
+        moments: that costs a pass over them.
     release
         One noisy sum, such as `dpjax.joint` makes of several. Whole noise is taken for real noise of the same variance,
         as is the sum. The number of records may be unknown, ``n=dpjax.UnknownCount(prior)``, if they are identically
@@ -74,9 +74,9 @@ def sample_clt(
     num_samples
         Draws kept of each chain.
     num_points
-        Of the quadrature: a grid of about so many points up to three dimensions of noise, scrambled Sobol points
-        beyond, fixed by the key; by default 1,024, or 216 where the model knows the mean and only the covariance is
-        left. Of a count it is how many whole numbers from 0 on are summed over, beyond which records should have no
+        Points of the quadrature: a grid of about so many points up to three dimensions of noise, scrambled Sobol points
+        beyond, fixed by the key. By default 1,024, or 216 if the model knows the mean and only the covariance is left.
+        For a count it is how many whole numbers from 0 on are summed over, beyond which records should have no
         probability. Its error at draws of the posterior is measured against a finer rule.
     progress
         What is shown of the run; see `dpjax.sample`.
@@ -87,27 +87,27 @@ def sample_clt(
     -------
     Posterior
         With ``approximate=True``, and no `final_states`, `tuning` and `plan`. An unknown number of records is in
-        ``draws["num_records"]``. ``info`` has the trajectories'
-        ``"acceptance_rate"``, ``"num_divergent"`` and ``"num_integration_steps"``, each [chain, draw], and the errors
-        of the quadrature ``"quadrature_error"`` [2]: of the mean in standard deviations of the value, and of its
-        variance, relative; and the ``"skewness"`` [d] of the sum with its noise, which is 0 for a Normal sum.
+        ``draws["num_records"]``. ``info`` has the trajectories' ``"acceptance_rate"``, ``"num_divergent"`` and
+        ``"num_integration_steps"``, each [chain, draw]. ``"quadrature_error"`` [2] has the errors of the mean, in
+        standard deviations of the value, and of its variance, relative. ``"skewness"`` [d] is that of the sum with its
+        noise, which is 0 for a Normal sum.
 
     Raises
     ------
     TypeError, ValueError
-        If the input is unusable, or there is no such approximation (before compilation); if the value has a part
-        without noise that does not vary; if no start of positive density is found; or if the quadrature moves
-        the mean of the sum by more than a tenth of a standard deviation, or its variance by more than a tenth, as it
-        does where counts lie beyond the points.
+        If the input is unusable, or there is no such approximation (before compilation). If the value has a part
+        without noise that does not vary. If no start of positive density is found. If the quadrature moves the mean of
+        the sum by more than a tenth of a standard deviation, or its variance by more than a tenth, as it does if counts
+        lie beyond the points.
     KeyboardInterrupt
         If the run is interrupted before its first draw; later, the draws made are returned with a warning.
 
     Notes
     -----
-    The approximation is off by the skewness γ of the sum, of order 1 / √n: about n = 10³ records are many where each is
-    clamped to a few standard deviations, and rare categories or long tails take more. It is measured by records drawn
-    at draws of the posterior; above 0.45, as of a count below five, where standard deviations are a tenth too large
-    (they grow with γ² / 2), a warning names the coordinate. `dpjax.sample` is exact.
+    The approximation is off by the skewness γ of the sum, of order 1 / √n. About n = 10³ records are many if each is
+    clamped to a few standard deviations. Rare categories or long tails take more. It is measured by records drawn at
+    draws of the posterior. Above 0.45, as for a count below five, a warning names the coordinate. Standard deviations
+    are then a tenth too large (they grow with γ² / 2). `dpjax.sample` is exact.
 
     On processors draws do not depend on the number of devices while each has two chains at least. An accelerator rounds
     otherwise with another number of chains, and the adaptation of trajectories enlarges that: draws on other devices

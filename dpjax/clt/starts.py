@@ -1,8 +1,8 @@
 """Starts of chains: modes found from the prior by Fisher scoring, and over-dispersed points around them.
 
 At n = 10⁸ the posterior may be ten thousand times narrower than the prior, so that a random walk from the prior would
-not find it. Scoring steps are damped (Levenberg and Marquardt), and each chain climbs separately from the best of a few
-draws of a Normal distribution fitted to the prior: different chains then find different modes, and disagree.
+not find it. Scoring steps are damped (Levenberg and Marquardt). Each chain climbs separately, from the best of a few
+draws of a Normal distribution fitted to the prior. Different chains then find different modes, and disagree.
 """
 
 from collections.abc import Callable

@@ -59,7 +59,7 @@ def couple_indices(
 ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
     """A maximal coupling of two indices by one uniform: Xiong and Ju (2025), equation (38) and Figure 4.
 
-    With u = min(p, q), v = p − u and ṽ = q − u, a uniform U below Σu selects one index for both; above it, U − Σu
+    Let u = min(p, q), v = p − u and ṽ = q − u. A uniform U below Σu selects one index for both. Above it, U − Σu
     selects one index in the cumulative sum of v and one in that of ṽ: the residual is shared.
 
     Parameters
@@ -72,7 +72,7 @@ def couple_indices(
         Those of the second.
     priority : [m] bool
         Entries that come first in both residual sums, so that they are coupled with each other rather than with the
-        rest; None keeps the order of the entries, as in the paper. Either order is a maximal coupling.
+        rest. None keeps the order of the entries, as in the paper. Either order is a maximal coupling.
 
     Returns
     -------
@@ -189,9 +189,9 @@ def maximal_records(
 ) -> tuple[Any, Any, Array]:
     """Pairs x_i ~ p, y_i ~ q for i = 1, ..., num, independent over i, each coupled maximally up to 1 / max_trials.
 
-    A draw x ~ p is used for both with probability min(1, η q(x) / p(x)), η = 1 − 1 / max_trials; otherwise y is drawn
+    A draw x ~ p is used for both with probability min(1, η q(x) / p(x)), η = 1 − 1 / max_trials. Otherwise y is drawn
     from q until a draw is accepted, with probability 1 − min(η, p(y) / q(y)). η = 1 is the coupling of Thorisson
-    (2000), Section 1.4, whose number of trials has infinite variance; with η < 1 it is at most `max_trials` on average
+    (2000), Section 1.4, whose number of trials has infinite variance. With η < 1 it is at most `max_trials` on average
     given that the first draw fails, as in Gerber and Lee (2020). One trial is expected for any η. The trials of a round
     are shared by all pairs without a value.
 

@@ -150,7 +150,7 @@ def coupled_gibbs(
     Notes
     -----
     With ``relabel=False`` each chain alone is a Gibbs sampler of ordered records. With ``relabel="within"`` the first
-    chain still is, and the second is up to the order of its records: its distribution is right for the parameters and
+    chain still is, and the second is up to the order of its records. Its distribution is right for the parameters and
     for every function of the records that does not depend on their order. So meeting times of relabelled pairs bound
     distances of the distributions of these alone. With ``relabel="between"`` a uniform permutation of the records ends
     every sweep, and each chain alone is a Gibbs sampler with that permutation. Interweaving is always off: its moves
@@ -159,8 +159,8 @@ def coupled_gibbs(
     Raises
     ------
     TypeError, ValueError
-        If model, release and imputation do not fit, the release is local, the relabelling would give the second chain
-        the wrong distribution or the records are not exchangeable, or the parameters can never meet as asked for.
+        If model, release and imputation do not fit, or the release is local. If the relabelling would give the second
+        chain the wrong distribution or the records are not exchangeable. If the parameters can never meet as asked for.
 
     Examples
     --------

@@ -35,9 +35,9 @@ def build_coupled_update(model: Model, n: int, coupling: ParameterCoupling | Non
     n
         The number of records.
     coupling
-        ``"maximal"`` by `Model.update_log_density`, so that parameters can meet while records differ; ``"common"``
-        for common random numbers: both chains use the same key, which brings them closer, and their parameters meet
-        once all records have; ``"random walk"`` for Metropolis steps, which any model has. None chooses the first if
+        ``"maximal"`` uses `Model.update_log_density`, so that parameters can meet while records differ. ``"common"``
+        uses common random numbers: both chains use the same key, which brings them closer, and their parameters meet
+        once all records have. ``"random walk"`` makes Metropolis steps, which any model has. None chooses the first if
         the density is known, else the second for an update that does not read the parameters, else the third.
 
     Raises

@@ -1,8 +1,8 @@
 """A pool of lanes, entries of a batch, that run any number of pairs: as a pair ends, the next one takes its lane.
 
 Pairs meet after very different numbers of steps. If a batch of pairs ran until the last of them had met, most of its
-lanes would be idle. So programs run a few steps at a time; between them, waiting pairs take the lanes of ended ones,
-and once none is waiting the last pairs are moved to fewer lanes. Apart from the results, memory does not grow with the
+lanes would be idle. So programs run a few steps at a time. Between them, waiting pairs take the lanes of ended ones.
+Once none is waiting the last pairs are moved to fewer lanes. Apart from the results, memory does not grow with the
 number of pairs. The results depend neither on the number of lanes nor on the devices, which share the lanes.
 """
 
@@ -213,7 +213,7 @@ def next_steps(steps: int, share: float) -> int:
 
 
 def enough_lanes(num_lanes: int, num_pairs: int, steps: int) -> int:
-    """The number of lanes for the last pairs: the current one, unless fewer are worth another compilation."""
+    """The number of lanes for the last pairs: the current one, unless fewer save more than a compilation."""
     part = 2 if steps == LONGEST else SHRINK
     if num_lanes < MANY and steps < LONGEST:
         return num_lanes

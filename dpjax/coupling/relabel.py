@@ -1,10 +1,10 @@
 """Relabelling: reordering the second chain's records to bring the pair closer.
 
-This is valid for two reasons. If the kernel of a chain commutes with permutations, as do full SOMA and random-scan
-IMwG, the multiset of its records is a Markov chain by itself, so the second chain may be reordered after each proposal
-by any rule that depends on both chains. A systematic scan or a contiguous window does not commute. Then the second
-chain is reordered after a sweep and one common uniform permutation is applied to both chains, so that each sweep begins
-with records in a uniform order given the past.
+This is valid for two reasons. The kernel of a chain may commute with permutations, as do full SOMA and random-scan
+IMwG. Then the multiset of its records is a Markov chain by itself. So the second chain may be reordered after each
+proposal by any rule that depends on both chains. A systematic scan or a contiguous window does not commute. Then the
+second chain is reordered after a sweep and one common uniform permutation is applied to both chains. So each sweep
+begins with records in a uniform order given the past.
 """
 
 from typing import Any, Literal

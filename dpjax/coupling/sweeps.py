@@ -92,10 +92,10 @@ def decide_soma(
 ) -> tuple[Decision, Decision, Array]:
     """Coupled SOMA: a maximal coupling of places, acceptance by one uniform; and whether a weight is non-finite [].
 
-    Xiong and Ju (2025), Appendix A.6: places by a maximal coupling of w / W and w̃ / W̃. Each chain alone
-    makes a step of their Algorithm 1. The residual sums
-    begin with the places at which the chains differ, so that these are coupled with each other rather than with places
-    that agree; the proof of their Lemma 18 needs this order, and pairs meet about twice as soon.
+    Xiong and Ju (2025), Appendix A.6: places by a maximal coupling of w / W and w̃ / W̃. Each chain alone makes a step
+    of their Algorithm 1. The residual sums begin with the places at which the chains differ, so that these are coupled
+    with each other rather than with places that agree. The proof of their Lemma 18 needs this order, and pairs meet
+    about twice as soon.
     """
     first, second, same = states
     raw = [

@@ -114,7 +114,7 @@ def unbiased_estimates(
 ) -> UnbiasedEstimates:
     """Unbiased estimates H_{k:m} of E h under the chain's limit, one from each pair.
 
-    H_{k:m} is the average of h(X_t) over t = k, ..., m, plus a correction: for every t from k + L to τ − 1 the
+    H_{k:m} is the average of h(X_t) over t = k, ..., m, plus a correction. For every t from k + L to τ − 1 it adds the
     difference h(X_t) − h(Y_{t−L}) times the number of telescoping sums it belongs to, divided by m − k + 1. See Jacob,
     O'Leary and Atchadé (2020), equation (2.1), and for lags L Biswas, Jacob and Vanetti (2019), Appendix A.
 

@@ -38,12 +38,13 @@ def gibbs(
         Whether to add the non-centred step; by default wherever the model has a non-centred form.
     parameter_kernel
         In place of the model's own update, any BlackJAX kernel: ``"nuts"``, ``"hmc"``, ``"mala"``,
-        ``"normal_random_walk"``, ``"slice_sampling"``, ``"coordinate_slice"``, ``"elliptical_slice"``, a function
-        ``log_density -> SamplingAlgorithm`` on whitened vectors, or one of these with its options and several steps a
-        sweep, by `dpjax.parameter_kernel`. Models without an update have a default; see `default_kernel`.
+        ``"normal_random_walk"``, ``"slice_sampling"``, ``"coordinate_slice"`` or ``"elliptical_slice"``. A function
+        ``log_density -> SamplingAlgorithm`` on whitened vectors is a kernel, too. `dpjax.parameter_kernel` makes one of
+        these with its options and several steps per sweep. Models without an update have a default; see
+        `default_kernel`.
     tuning
-        The whitening and step size, such as `Posterior.tuning` of a short run; by default they are fitted to draws
-        from the prior, under a fixed key: any tuning leaves the posterior invariant.
+        The whitening and step size, such as `Posterior.tuning` of a short run. By default they are fitted to draws from
+        the prior, under a fixed key: any tuning leaves the posterior invariant.
     plan
         In place of the three choices: `Posterior.plan`, the sweep that the warm-up of a run settled on. The refreshes
         between sweeps are those of `dpjax.sample` alone.

@@ -1,8 +1,9 @@
 """The refresh: new parameters and wholly new records are proposed together, and accepted by the release.
 
-Moves of the records given the parameters, and of these given the records, enter some regions rarely: a scale near zero,
-or a mode under a flat part of the likelihood. A refresh goes there in one step. With parameters θ' from a fixed density
-q and records x' from the model given θ', the density of the records cancels, and the acceptance probability is
+Moves of the records given the parameters, and of these given the records, enter some regions rarely. Examples are a
+scale near zero, or a mode under a flat part of the likelihood. A refresh goes there in one step. With parameters θ'
+from a fixed density q and records x' from the model given θ', the density of the records cancels, and the acceptance
+probability is
 
     min{1, η(s | x') p(θ') q(θ) / (η(s | x) p(θ) q(θ'))}.
 
@@ -10,11 +11,12 @@ There are two such moves, made in a fixed order. Either q is the prior, and the 
 multivariate t distribution on the unconstrained scale, fitted to draws of the warm-up. A mixture of both as one q would
 need p(θ) with its constant, which `Model.log_prior` does not promise; in each of them constants cancel.
 
-Records are expensive to draw and cheap to move. Where they are a function of parameters and noise, there are several
-candidates for the parameters with the same noise, and one is drawn by weights w = η p g / q, with g the density of the
-noise where it depends on the parameters (iterated sampling importance resampling; Andrieu, Lee and Vihola 2018,
-section 1). New noise, drawn at the first of its candidates, is accepted by the total weights Σ w / Σ g of old and new
-candidates: they estimate without bias what the noise is worth, whatever the parameters (Andrieu and Roberts 2009).
+Records are expensive to draw and cheap to move. If they are a function of parameters and latent normals, there are
+several candidates for the parameters with the same latent normals. One is drawn by weights w = η p g / q, with g the
+density of the latent normals if it depends on the parameters. This is iterated sampling importance resampling (Andrieu,
+Lee and Vihola 2018, section 1). New latent normals, drawn at the first of their candidates, are accepted by the total
+weights Σ w / Σ g of old and new candidates. These estimate without bias the weight of the latent normals, whatever the
+parameters (Andrieu and Roberts 2009).
 """
 
 from collections.abc import Callable
@@ -78,9 +80,11 @@ and 1.0 gave acceptance rates of 0.60, 0.63 and 0.60 at ε = 1, and 0.13, 0.13 a
 
 
 NUM_CANDIDATES = 8
-"""Parameters to choose from for the noise as it is. On a private regression 0, 2, 4, 8 and 16 gave 47,000, 48,000,
-57,000, 62,000 and 52,000 effective draws per CPU second for 100 records at ε = 3, and 1,400, 2,200, 2,600, 3,600 and
-2,800 for 1,000 records at ε = 1."""
+"""Parameters to choose from for the noise as it is.
+
+On a private regression 0, 2, 4, 8 and 16 gave 47,000, 48,000, 57,000, 62,000 and 52,000 effective draws per CPU second
+for 100 records at ε = 3. For 1,000 records at ε = 1 they gave 1,400, 2,200, 2,600, 3,600 and 2,800.
+"""
 
 RECORDS_ALL_WEIGHED = 512
 """From so many records on new noise is weighed with all its candidates, for fewer with the first alone: beside the
@@ -176,7 +180,7 @@ def prior_alone(model: Model, tried: tuple[Rates, ...] = TRIED) -> RefreshTuning
 def fit_refresh(old: RefreshTuning, whitening: Tuning) -> RefreshTuning:
     """The refreshes as often as before, by the mean and covariance of the draws that a whitening was fitted to.
 
-    Where these are not finite, they are by the prior alone. The leaves may have a leading axis [release, ...].
+    If these are not finite, they are by the prior alone. The leaves may have a leading axis [release, ...].
     """
     # On the host: each operation on the device would be compiled.
     location, factor = np.asarray(whitening.location), np.asarray(whitening.factor)
@@ -282,7 +286,7 @@ class Candidates(NamedTuple):
 
     @property
     def log_total(self) -> Array:
-        """What the noise is worth: log(Σ w / Σ g) []."""
+        """The weight of the latent normals: log(Σ w / Σ g) []."""
         return jax.nn.logsumexp(self.log_weights) - self.log_noise
 
 

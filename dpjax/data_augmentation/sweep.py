@@ -113,8 +113,8 @@ def build_sweep(model: Model, release: PrivateRelease, plan: SweepPlan) -> Sweep
     """The sweep of `build_kernel` in its two parts, one after the other.
 
     Centred step, non-centred step (if interweaving), imputation: Ju, Awan, Gong and Rao (2022), Algorithm 1, with the
-    second step of Yu and Meng (2011). Where the parameters are integrated out of the imputation it is all that moves,
-    and they are drawn given what it imputed.
+    second step of Yu and Meng (2011). If the parameters are integrated out of the imputation it is all that moves, and
+    they are drawn given what it imputed.
     """
     if is_collapsed(plan.imputation, model, release):
         return build_collapsed_sweep(model, release, plan)
@@ -181,8 +181,8 @@ def build_mixed_step(
 ) -> Callable[[Key, Array, GibbsState], tuple[GibbsState, Any, Array, RefreshInfo]]:
     """The step that is a sweep if one is due, and then the refreshes that are.
 
-    It is a function ``(rng_key, number, state) -> (state, kept, num_sweeps, info)`` of the step's number, with what
-    `keep` takes from the report of the sweep, zeros where none was made, and with the report of the refreshes.
+    It is a function ``(rng_key, number, state) -> (state, kept, num_sweeps, info)`` of the step's number. `keep` takes
+    `kept` from the report of the sweep, with zeros if none was made. `info` is the report of the refreshes.
     """
     refreshes = build_refreshes(model, release)
 

@@ -57,7 +57,7 @@ def soma(
     statistic: Function | None = None,
     attempts: int | None = None,
 ) -> SamplingAlgorithm:
-    """A kernel that leaves a permutation-invariant density π invariant: single-offer multiple-attempt (SOMA).
+    """A kernel that leaves a permutation-invariant density π invariant: single offer, multiple attempts (SOMA).
 
     Xiong and Ju (2025), Algorithm 1 with the proper weights of Corollary 6. A step makes n proposals.
 

@@ -200,7 +200,7 @@ def make_placement(imputation: Any, n: int, proposals: int | None = None) -> Pla
     TypeError
         If the imputation is of another kind.
     ValueError
-        If the number of attempts is "auto" or exceeds n, or the number of proposals is not n for windows or a
+        If the number of attempts is "auto" or exceeds n. If the number of proposals is not n for windows or a
         systematic scan, whose sweep is one pass over all records.
     """
     kind: Literal["soma", "systematic", "random"]

@@ -21,8 +21,8 @@ class ExchangeableTarget(Protocol):
     """A density π of n exchangeable records with proposals from q, through its proper log-weights.
 
     The proper log-weight of records x is log π(x) − Σ log q(x_j) up to a constant: Xiong and Ju (2025), Corollary 6.
-    For each record a sweep keeps the *column* [d] of numbers that the weights depend on, and for all records a
-    running *summary* [d], so that a proposal needs no pass over the records.
+    For each record the *column* [d] of numbers is kept that the weights depend on, and for all records a running
+    *summary* [d]. So a proposal needs no pass over the records.
     """
 
     n: int

@@ -2,7 +2,7 @@
 
 Chains that end once the standard errors look precise have them too small, by chance: they are then made anew. And the
 information is that at the point before the last step. How it changes on the way is seen a standard error away from the
-estimate, on either side; so it is carried along, and the Monte Carlo error of the estimate enters that of the standard
+estimate, on either side. So it is carried along, and the Monte Carlo error of the estimate enters that of the standard
 errors.
 """
 

@@ -36,7 +36,7 @@ def maximum_likelihood(
     """The parameters under which the release is most likely, with standard errors and their Monte Carlo errors.
 
     Chains impute the confidential records at the present parameters. By Fisher's identity they give the score of the
-    release's likelihood, and by Louis's its information; Newton steps lead to the maximum, with longer and longer
+    release's likelihood, and by Louis's its information. Newton steps lead to the maximum, with longer and longer
     chains until the Monte Carlo error is small. No prior enters: that of the model is only where the search starts.
 
     Parameters
@@ -48,11 +48,11 @@ def maximum_likelihood(
     release
         What was released about a known number of records.
     method
-        ``"imputation"``; ``"clt"``, where the sum is taken to be Normal as by `dpjax.sample_clt`, at a cost free of n;
-        or ``"auto"``: the latter from 1,000 records on that would be imputed one by one, where it is possible.
+        ``"imputation"``, or ``"clt"``: the sum is then taken to be Normal as by `dpjax.sample_clt`, at a cost free of
+        n. ``"auto"`` is the latter from 1,000 records on that would be imputed one by one, if it is possible.
     imputation
-        Of the records given the parameters, see `dpjax.impute`; by default counts where a record takes fewer values
-        than there are records, else IMwG. Wholly new records are proposed beside it.
+        The imputation of the records given the parameters, see `dpjax.impute`. By default counts if a record takes
+        fewer values than there are records, else IMwG. Wholly new records are proposed beside it.
     num_chains
         The chains, from whose differences all Monte Carlo errors are computed.
     num_steps

@@ -23,7 +23,7 @@ from dpjax.release import PrivateRelease, Release
 __all__ = ["ConfidenceIntervals", "Ends", "bootstrap_ends", "check_resampling", "profile_ends", "wald_ends"]
 
 REACHES = (0.5, 1.0, 1.5, 2.2)
-"""Where a profile is computed, in half widths of the normal approximation on each side."""
+"""The points of a profile, in half widths of the normal approximation on each side."""
 
 PROFILE_PRECISION, REFIT_PRECISION = 0.1, 0.2
 """Monte Carlo errors in standard errors: a fifth adds two per cent to the spread of bootstrap estimates."""
@@ -130,7 +130,7 @@ class Path(NamedTuple):
     held
         At which value [fit].
     starts
-        Where it starts [fit, k].
+        The start of each fit [fit, k].
     constant
         Which quantities are the same at all starts [p], such as structural zeros.
     """
@@ -160,8 +160,8 @@ class Path(NamedTuple):
 def profile_ends(surface: Surface, key: Key, fitted: Climb, level: float, num_steps: int) -> Ends:
     """The ends of the values that a likelihood-ratio test of this level does not reject.
 
-    The slope of the profile log-likelihood in a quantity is the multiplier of the fits that hold it: between them it is
-    interpolated, and its integral from the estimate on is the log-likelihood lost.
+    The slope of the profile log-likelihood in a quantity is the multiplier of the fits that hold it. It is interpolated
+    between them, and its integral from the estimate on is the log-likelihood lost.
     """
     path, few = lay_path(surface, fitted, np.sqrt(scipy.stats.chi2.ppf(level, 1))), with_few_chains(surface)
     count = len(path.places)

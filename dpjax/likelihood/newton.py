@@ -1,8 +1,8 @@
 """Newton's method on an imputed likelihood: steps by Louis's information, and chains as long as the error asks for.
 
-At each step chains at the present parameters give score and information. Between them the step is that of Newton where
-it is at most a few standard errors long, and nearer to that of complete data, a step of expectation and maximisation,
-where it would be longer. The numbers of parameters are small: all of this is on the host, in float64.
+At each step chains at the present parameters give score and information. Between them the step is that of Newton if it
+is at most a few standard errors long. If it would be longer, it is nearer to that of complete data, a step of
+expectation and maximisation. The numbers of parameters are small: all of this is on the host, in float64.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ OVERSHOT, SHARES_BACK = 0.5, (0.05, 0.7)
 then made of it."""
 
 WORTH = 4_096
-"""How many sweeps of all chains of a fit the information at an estimate nearby is worth."""
+"""As how many sweeps of all chains of a fit the information at an estimate nearby counts."""
 
 GROWTH = 4.0
 MAX_STEPS = 200
@@ -288,7 +288,7 @@ def climb(
     values
         What was released [release, ...].
     vectors
-        Where the fits start [release, k].
+        The starts of the fits [release, k].
     chains
         The chains of each [release, group, ...].
     precision
@@ -302,7 +302,7 @@ def climb(
     nearby
         The information [k, k] at an estimate nearby, which steadies the steps while chains are short.
     report
-        Is told of the sweeps made.
+        Is called with the sweeps made.
     """
     pace = Pace(precision, num_steps, min(FIRST_LENGTH, num_steps), with_errors)
     nothing = Held(np.zeros_like(vectors), np.zeros(len(vectors)))
@@ -329,7 +329,7 @@ def climb(
 
 
 class Ended(NamedTuple):
-    """Where fits are [release, k], their last step with its replicates [group, release, ...], and how good it is."""
+    """The fits [release, k], their last step with its replicates [group, release, ...], and how good it is."""
 
     vectors: np.ndarray
     solution: Solution
@@ -382,7 +382,7 @@ class Trail(NamedTuple):
     Attributes
     ----------
     origin
-        Where it began [release, k].
+        Its beginning [release, k].
     change
         The step [release, k].
     rise
@@ -411,5 +411,5 @@ class Trail(NamedTuple):
         return Trail(origin, np.where(wide, part.change, onward.change), np.where(back, part.rise, onward.rise))
 
     def end(self) -> np.ndarray:
-        """Where the step leads to [release, k]."""
+        """The end of the step [release, k]."""
         return self.origin + self.change

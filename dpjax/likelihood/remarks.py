@@ -1,4 +1,4 @@
-"""What is to be told of a maximum-likelihood estimate: missing precision, flat directions, and boundaries."""
+"""Remarks on a maximum-likelihood estimate: missing precision, flat directions, and boundaries."""
 
 import warnings
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ STEEP = -0.5
 
 
 def find_remarks(surface: Surface, fitted: Climb, looks: Looks) -> tuple[str, ...]:
-    """What is to be told of a fit, and of what is seen away from it."""
+    """Remarks on a fit, and on what is seen away from it."""
     remarks = []
     if not fitted.settled[0]:
         text = f"The Monte Carlo error of the estimate is {fitted.errors[0]:.2g} standard errors, or that of the"

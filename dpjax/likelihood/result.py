@@ -157,9 +157,9 @@ class MaximumLikelihood:
         level
             The probability of coverage aimed at.
         method
-            ``"wald"``, the estimate plus and minus standard errors; ``"profile"``, the values that the likelihood-ratio
-            test does not reject, by fits that hold one quantity; or ``"bootstrap"``, quantiles of the estimates from
-            releases that are simulated at the estimate.
+            ``"wald"`` is the estimate plus and minus standard errors. ``"profile"`` has the values that the
+            likelihood-ratio test does not reject, by fits that hold one quantity. ``"bootstrap"`` has quantiles of the
+            estimates from releases that are simulated at the estimate.
         num_refits
             How many releases are simulated for the bootstrap.
 
@@ -190,7 +190,7 @@ class MaximumLikelihood:
     def summary(self) -> Summary:
         """A table with one row for each number: estimate, standard error, 95 % Wald interval, and Monte Carlo errors.
 
-        The likelihood is told below the table once it was asked for.
+        The likelihood is printed below the table once it was asked for.
         """
         wald = self.confidence_interval(LEVEL)
         ends = f"{50 * (1 - LEVEL):g}%", f"{50 * (1 + LEVEL):g}%"

@@ -184,8 +184,8 @@ class Laplace(Additive):
 
         Notes
         -----
-        In units of `scale`, with λ = scale / b and r = (value - mean) / scale, y lies below the value with
-        odds M(λ - r) / M(λ + r), M being Mills' ratio: the weights of the two pieces of the marginal density of z,
+        Let λ = scale / b and r = (value - mean) / scale, in units of `scale`. Then y lies below the value with odds M(λ
+        - r) / M(λ + r), M being Mills' ratio. These are the weights of the two pieces of the marginal density of z,
         exp(∓ λ r) Φ(± r - λ), after their normal factors cancel.
         """
         value, mean, scale = jnp.broadcast_arrays(as_floating(value), as_floating(mean), as_floating(scale))

@@ -87,7 +87,7 @@ class Mechanism(JsonNamed, ABC):
         """The log-density of each coordinate of the value [..., d] given that of the statistic [..., d].
 
         The log-density is their sum, and each is computed elementwise. A `dpjax.Release` asks for many statistics at
-        once: its value is then [d, 1], the statistics are [d, m], and the mechanism is rebuilt with each parameter [d]
+        once. Its value is then [d, 1] and the statistics are [d, m]. The mechanism is rebuilt with each parameter [d]
         as a column [d, 1].
         """
         self._refuse("log_density_terms")
@@ -351,7 +351,7 @@ class Mechanism(JsonNamed, ABC):
 class BareMechanism(Mechanism):
     """An object that does not inherit from `Mechanism`, or is no pytree, as one that does and is.
 
-    Of an object that does not inherit, `OPTIONAL` is read, else the defaults; of another everything. What is no pytree
+    `OPTIONAL` is read of an object that does not inherit, else the defaults; of another everything. What is no pytree
     belongs to the structure of what holds it.
     """
 

@@ -92,8 +92,8 @@ def gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
 
     Notes
     -----
-    The analytic calibration of Balle and Wang (2018): their exact condition is solved by bisection in
-    log σ and log δ, and the end of the last bracket that keeps the promise is returned.
+    The analytic calibration of Balle and Wang (2018). Their exact condition is solved by bisection in log σ and log δ,
+    and the end of the last bracket that keeps the promise is returned.
 
     Examples
     --------

@@ -213,11 +213,10 @@ class PartitionSelection(Mechanism):
 
     Notes
     -----
-    The distribution where keys are found in the records and kept if their noisy count reaches a threshold, as in
-    Wilson, Zhang, Lam, Desfontaines, Simmons-Marengo and Gipson (2020, Differentially private SQL with bounded user
-    contribution), provided that the count compared is the one published. The noise that keeps most keys is near a
-    truncated geometric distribution: Desfontaines, Voss, Gipson and Mandayam (2022, Differentially private partition
-    selection).
+    The distribution if keys are found in the records and kept if their noisy count reaches a threshold, provided that
+    the count compared is the one published. See Wilson, Zhang, Lam, Desfontaines, Simmons-Marengo and Gipson (2020,
+    Differentially private SQL with bounded user contribution). The noise that keeps most keys is near a truncated
+    geometric distribution: Desfontaines, Voss, Gipson and Mandayam (2022, Differentially private partition selection).
 
     Examples
     --------

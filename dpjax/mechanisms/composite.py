@@ -40,8 +40,8 @@ class Independent(Mechanism):
     Raises
     ------
     TypeError, ValueError
-        If there is none, or not as many sizes; a part is no mechanism, or one whose value is not as long as the
-        statistic under it; or a size is not a whole number of at least 1.
+        If there is none, or not as many sizes. If a part is no mechanism, or one whose value is not as long as the
+        statistic under it. If a size is not a whole number of at least 1.
 
     Examples
     --------

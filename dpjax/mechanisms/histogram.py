@@ -21,8 +21,8 @@ __all__ = ["SmoothedHistogram", "smoothing_weight"]
 def smoothing_weight(epsilon: float, num_draws: int, num_bins: int, n: int) -> float:
     """The smallest weight δ of the uniform distribution for which k draws from a smoothed histogram are ε-private.
 
-    Replacing one of n records changes the density at a draw by a factor of at most 1 + (1 - δ) m / (δ n); k draws are
-    ε-private if k times its logarithm is at most ε.
+    Replacing one of n records changes the density at a draw by a factor of at most 1 + (1 - δ) m / (δ n). So k draws
+    are ε-private if k times its logarithm is at most ε.
 
     Parameters
     ----------

@@ -50,9 +50,9 @@ class IntervalQuantile(Mechanism):
     Notes
     -----
     Smith (2011): an interval between neighbouring order statistics is drawn in proportion to its length times exp(ε u /
-    2Δ), then a uniform point of it. With the records themselves the density is exact; from the counts of bins the
-    log-density is off by `error_bound` at most, never more than ε / Δ times the number of records in the fullest bin,
-    and by less as records are spread in their bins.
+    2Δ), then a uniform point of it. With the records themselves the density is exact. From the counts of bins the
+    log-density is off by `error_bound` at most. This is never more than ε / Δ times the number of records in the
+    fullest bin, and less if records are spread in their bins.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def mean_weights(below: Array, counts: Array, target: Array, rate: Array, neares
 def place_in_bin(
     side_uniform: Array, place_uniform: Array, below: Array, count: Array, target: Array, rate: Array
 ) -> Array:
-    """Where in its bin [] the point is, from 0 to 1, by two uniforms."""
+    """The place [] of the point in its bin, from 0 to 1, by two uniforms."""
     nearest = distance_to(below, count, target)
     under, over = sides(below, count, target, rate, nearest)
     is_under = side_uniform * (under + over) < under

@@ -42,8 +42,9 @@ class LocalChannel(Mechanism):
     Raises
     ------
     TypeError, ValueError
-        If they are no matrix of at least two categories and reports, one is NaN or ∞, a listed report has probability 0
-        in every category, or the probabilities of a category do not sum to 1 where all reports are listed.
+        If they are no matrix of at least two categories and reports, or one is NaN or ∞. If a listed report has
+        probability 0 in every category, or the probabilities of a category do not sum to 1 although all reports are
+        listed.
 
     Examples
     --------

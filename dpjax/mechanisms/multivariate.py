@@ -46,7 +46,7 @@ class MultivariateGaussian(Mechanism):
     Notes
     -----
     The noise that is left after linear post-processing of sums with Gaussian noise, which `dpjax.releases.linear`
-    finds. In counts the sums are combined so that their noise is independent: with covariance L D Lᵀ of a unit
+    finds. In counts the sums are combined so that their noise is independent. With covariance L D Lᵀ of a unit
     triangular L, L⁻¹ value is L⁻¹ sums and noise N(0, D), of the same density.
 
     Examples

@@ -23,7 +23,7 @@ NO_PRIVACY = "Some numbers are possible for some tables only, so that no differe
 class RandomRounding(Mechanism):
     """Releases counts as multiples of a base: the one below or the one above, at random and without bias.
 
-    A count q b + r is published as q b with probability 1 - r / b, and as (q + 1) b with probability r / b; multiples
+    A count q b + r is published as q b with probability 1 - r / b, and as (q + 1) b with probability r / b. Multiples
     of b are published as they are. Each count is rounded by itself.
 
     Parameters

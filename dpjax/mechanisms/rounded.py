@@ -47,8 +47,8 @@ class Rounded(Mechanism):
 
     Notes
     -----
-    Rounding what is noisy costs no privacy. It matters for inference where the step is not small against the noise;
-    where it is, the log-density is accurate to about the precision of a float times the noise's scale over the step.
+    Rounding what is noisy costs no privacy. It matters for inference if the step is not small against the noise. If it
+    is, the log-density is accurate to about the precision of a float times the noise's scale over the step.
 
     Examples
     --------

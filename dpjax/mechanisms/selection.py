@@ -1,7 +1,7 @@
 """Mechanisms that publish which of several candidates was chosen, by utilities of the summed statistic.
 
-Each adds independent noise of scale 2Δ / ε to the utilities and tells whose sum is the largest: the exponential
-mechanism is that with Gumbel noise, permute-and-flip that with exponential noise.
+Each adds independent noise of scale 2Δ / ε to the utilities and says whose sum is the largest. The exponential
+mechanism has Gumbel noise, permute-and-flip exponential noise.
 """
 
 from abc import abstractmethod

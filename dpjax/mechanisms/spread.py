@@ -69,8 +69,8 @@ def quartile_deviation(draws: Array) -> Array:
 def width_by_density(mechanism: Any, value: Array) -> Array:
     """How far the statistic may be from the value [d] before the density is less than 1 / e of its largest [d].
 
-    To a factor of two, for starts and proposals. Where the density does not say what each coordinate adds to it, all
-    move together.
+    To a factor of two, for starts and proposals. If the density does not say what each coordinate adds to it, all move
+    together.
 
     Parameters
     ----------

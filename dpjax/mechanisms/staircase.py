@@ -29,7 +29,7 @@ class Staircase(Additive):
     """Adds noise whose density falls by exp(-ε) from each interval of length Δ to the next, in a step within it.
 
     The density is constant on the first part, of `share` Δ, and on the rest of each interval [k Δ, (k + 1) Δ] on either
-    side of 0; from part to part it falls by exp(-ε).
+    side of 0. From part to part it falls by exp(-ε).
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Staircase(Additive):
     sensitivity : [] or [d]
         That Δ, in the units of the released value.
     share : [] or [d]
-        Where the step is, from 0 to 1; None for 1 / (1 + exp(ε / 2)), of which the mean absolute noise is least.
+        The place of the step, from 0 to 1; None for 1 / (1 + exp(ε / 2)), of which the mean absolute noise is least.
     privacy
         What the release promises; never needed for inference.
 

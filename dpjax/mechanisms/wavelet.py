@@ -55,8 +55,8 @@ def haar_scale(epsilon: float, resolution: int, calibration: Literal["tight", "p
         The finest level J.
     calibration
         ``"tight"`` is sensitivity / ε. ``"paper"`` is 12 √2 / (√2 - 1) 2^(J/2) / ε of Butucea, Dubois, Kroll and
-        Saumard (2020, equation 3.1), twelve times as much noise as is needed for this basis at J = 1, eight times at
-        J = 3, and towards six times at larger ones.
+        Saumard (2020, equation 3.1). That is twelve times as much noise as is needed for this basis at J = 1, eight
+        times at J = 3, and towards six times at larger ones.
 
     Raises
     ------

@@ -1,7 +1,7 @@
 """A point estimate of the partition: the one with the least posterior expected distance to the partitions drawn.
 
-Both distances are sums over the sizes of clusters and of their overlaps,
-D(c, c') = Σ_a f(n_a) + Σ_b f(n_b') - 2 Σ_ab f(n_ab), so that one search serves both and needs no table of n² pairs.
+Both distances are sums over the sizes of clusters and of their overlaps: D(c, c') = Σ_a f(n_a) + Σ_b f(n_b') - 2 Σ_ab
+f(n_ab). So one search serves both and needs no table of n² pairs.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -58,8 +58,8 @@ def find_partition(
 ) -> Partition:
     """The partition of least expected distance to those drawn, among all that a greedy search finds.
 
-    From each start, records join the best cluster in random order, then move to the best cluster until none moves;
-    finally single clusters are broken up and their records are allocated again if that is better (Dahl, Johnson and
+    From each start, records join the best cluster in random order, then move to the best cluster until none moves.
+    Finally single clusters are broken up and their records are allocated again if that is better (Dahl, Johnson and
     Müller 2022). The expectation is the mean over the draws. Memory is proportional to draws times records.
 
     Parameters

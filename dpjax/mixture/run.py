@@ -27,7 +27,7 @@ __all__ = ["Collect", "Draw", "Fitted", "MixtureRun", "StateFields", "grow", "jo
 Collect = Callable[[MixtureState], Any]
 
 FEW_RECORDS = 2**16
-"""Of all chains together: with more, starts by a program that was compiled quickly take longer than that saves."""
+"""For all chains together: with more, starts by a program that was compiled quickly take longer than that saves."""
 
 
 class Draw(NamedTuple):
@@ -133,8 +133,8 @@ def run_chunk(
 ) -> Chunk:
     """Advance all chains by up to ``length * thin`` sweeps and keep every `thin`-th; see `make_draws`.
 
-    Where a chain's slots do not suffice, no chain makes the draw in question and the loop ends: made again with more
-    slots it is the same draw.
+    If a chain's slots do not suffice, no chain makes the draw in question and the loop ends. Made again with more slots
+    it is the same draw.
     """
     return make_draws(
         partial(step, problem, setup),

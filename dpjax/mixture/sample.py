@@ -50,8 +50,8 @@ def sample(
 ) -> MixturePosterior:
     """Draw from the posterior of a Dirichlet-process mixture of records, given what was released of each or of all.
 
-    z_i ~ q(· | y_i), y_i ~ f(· | θ_i), θ_i ~ P, P ~ DP(α, G0): equation 4 of Beraha, Favaro and Rao (2025). Where
-    the values are one release of all records, w ~ η(· | y_1, ..., y_n) in place of the z_i: equation 13.
+    z_i ~ q(· | y_i), y_i ~ f(· | θ_i), θ_i ~ P, P ~ DP(α, G0): equation 4 of Beraha, Favaro and Rao (2025). If the
+    values are one release of all records, w ~ η(· | y_1, ..., y_n) in place of the z_i: equation 13.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ def sample(
         What is shown of the run; see `dpjax.sample`.
     checkpoint
         A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
-        continues it, to the same draws. Arguments are the same if their code and what it refers to are. Where nothing
-        can be written any more, the draws are returned with a warning.
+        continues it, to the same draws. Arguments are the same if their code and what it refers to are. If nothing can
+        be written any more, the draws are returned with a warning.
     until
         Stop before `num_samples` draws once these are good enough, or time is up: `dpjax.until`. It looks at the number
         of clusters and the concentration, where these change.

@@ -50,8 +50,8 @@ def beta(a: GammaPrior | ArrayLike, b: GammaPrior | ArrayLike) -> Model:
     corrects it.
 
     Records are drawn strictly inside (0, 1). Those closer to 0 than 4 times the smallest float, or closer to 1 than 64
-    units of rounding, are represented by one number, and the density there is its average over that cell. So the
-    posterior is exact for arbitrarily small shapes.
+    units of rounding, are represented by one number. The density there is its average over that cell. So the posterior
+    is exact for arbitrarily small shapes.
 
     Examples
     --------

@@ -40,9 +40,9 @@ def categorical(
         The Dirichlet prior of ``probabilities`` [c].
     shape
         For a table of two or more variables, its numbers of levels, with cells in C order. The model then also reports
-        ``odds_ratio`` and ``log_odds_ratio``: for levels i and i + 1 of the first variable and j and j + 1 of the
-        second, at each level of all others. Their shape is ``[r - 1, s - 1, ...]``, or ``[...]`` if both variables have
-        two levels: [] for a 2×2 table.
+        ``odds_ratio`` and ``log_odds_ratio``. They are for levels i and i + 1 of the first variable and j and j + 1 of
+        the second, at each level of all others. Their shape is ``[r - 1, s - 1, ...]``, or ``[...]`` if both variables
+        have two levels: [] for a 2×2 table.
     possible : [c]
         Which cells a record can be in: the others are structural zeros, whose probability is 0 whatever the records,
         and the Dirichlet prior is that of the rest. None where all are. A release may have noisy counts of impossible
@@ -56,8 +56,8 @@ def categorical(
     Raises
     ------
     TypeError, ValueError
-        If a concentration is not positive, there are fewer than two, the shape does not hold c cells, or `possible` is
-        not one flag for each cell, leaves fewer than two, or comes with a shape, as odds ratios need every cell.
+        If a concentration is not positive, there are fewer than two, or the shape does not hold c cells. If `possible`
+        is not one flag for each cell, leaves fewer than two, or comes with a shape, as odds ratios need every cell.
 
     Examples
     --------

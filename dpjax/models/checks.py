@@ -40,7 +40,7 @@ def check_model(model: Model) -> None:
     TypeError
         If a function does not return a dict where it should.
     ValueError
-        If a shape is wrong, a function raises an error, one of two functions that belong together is missing, or a
+        If a shape is wrong, a function raises an error, or one of two functions that belong together is missing. If a
         parameter is called ``"num_records"``, under which an unknown number of records is reported.
     """
     if not isinstance(model, Model):
@@ -261,9 +261,10 @@ def check_fit(model: Model, release: Any) -> None:
     Raises
     ------
     TypeError, ValueError
-        If model and release are swapped, a function of the model has a wrong shape, the statistic or the channel does
-        not accept the records, the numbers of records differ, a table has categories that no record of the model takes,
-        integer noise is added to real numbers, or coefficients were fitted by a loss that is not convex on its records.
+        If model and release are swapped, or a function of the model has a wrong shape. If the statistic or the channel
+        does not accept the records, or the numbers of records differ. If a table has categories that no record of the
+        model takes, or integer noise is added to real numbers. If coefficients were fitted by a loss that is not convex
+        on its records.
     """
     if not is_release(release):
         fail("release", type(release).__name__, "a Release or LocalRelease", "Pass (model, release).", error=TypeError)

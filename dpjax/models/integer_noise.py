@@ -1,8 +1,8 @@
 """A check that statistics with integer noise are integers.
 
 A release of a real sum with integer noise would reveal its fraction exactly, and a sampler could never change that
-fraction. A statistic is accepted as integer only if its jaxpr shows that it is, if it is on every possible record, or
-if it is computed from fields that are integers in records drawn from the model.
+fraction. A statistic is accepted as integer only in three cases. Its jaxpr shows that it is, or it is integer on every
+possible record, or it is computed from fields that are integers in records drawn from the model.
 """
 
 from collections.abc import Callable, Iterator, Sequence

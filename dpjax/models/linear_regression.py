@@ -47,9 +47,9 @@ def linear_regression(
 
     Notes
     -----
-    The update is an exact draw given the records, except with an `InverseGammaPrior`: then it draws the coefficients
-    given the variance and the variance given the coefficients, which leaves their posterior invariant.
-    The non-centred form writes (x, y) as mean + L u with u standard Normal [p + 1, n].
+    The update is an exact draw given the records, except with an `InverseGammaPrior`. Then it draws the coefficients
+    given the variance and the variance given the coefficients, which leaves their posterior invariant. The non-centred
+    form writes (x, y) as mean + L u with u standard Normal [p + 1, n].
 
     Raises
     ------
@@ -168,7 +168,7 @@ class LinearRegression(MappedModel):
 def joint_moments(mean: Array, factor: Array, coef: Array, variance: Array) -> tuple[Array, Array]:
     """The mean [p + 1] and Cholesky factor [p + 1, p + 1] of (x, y), for x with this mean [p] and factor [p, p].
 
-    Drawing both fields by one product with this factor is also fastest: XLA stores the result of a matrix product,
+    Drawing both fields by one product with this factor is also fastest. XLA stores the result of a matrix product,
     whereas it would fuse elementwise operations and draw the normals again.
     """
     slope = coef[1:]

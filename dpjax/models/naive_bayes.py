@@ -48,8 +48,8 @@ def naive_bayes(
     Raises
     ------
     TypeError, ValueError
-        If shapes disagree, a concentration is not positive, there are fewer than two classes or levels, or `possible`
-        is not one flag for each concentration with at least one True for each feature and class.
+        If shapes disagree, a concentration is not positive, or there are fewer than two classes or levels. If
+        `possible` is not one flag for each concentration with at least one True for each feature and class.
 
     Notes
     -----

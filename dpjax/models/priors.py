@@ -308,7 +308,7 @@ class NormalInverseWishartPrior:
     mean : [p]
         The prior mean.
     precision : []
-        The number of records that the prior mean is worth (κ).
+        As how many records the prior mean counts (κ).
     degrees : []
         The degrees of freedom ν, above p - 1; the mean of the covariance is scale / (ν - p - 1).
     scale : [p, p]

@@ -17,8 +17,8 @@ MAX_COMPARED = 64
 def cell_edges(probabilities: Array) -> Array:
     """The inner edges of the cells [..., c - 1].
 
-    Dividing by the last cumulative sum makes the upper edge of the last cell of positive probability exactly 1, so that
-    no uniform below 1 falls into a cell of probability 0.
+    Dividing by the last cumulative sum makes the upper edge of the last cell of positive probability exactly 1. So no
+    uniform below 1 falls into a cell of probability 0.
     """
     cumulative = jnp.cumsum(probabilities, axis=-1)
     return cumulative[..., :-1] / cumulative[..., -1:]

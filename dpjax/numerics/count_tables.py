@@ -1,7 +1,7 @@
 """Counts that share one distribution: draws, cells and sums by tables of its probabilities.
 
 A table has the probabilities of `WIDTH` consecutive counts. It is made once for all records, and each record finds its
-place in the running sums by a binary search. Where one table is too short, others follow.
+place in the running sums by a binary search. If one table is too short, others follow.
 """
 
 from collections.abc import Callable
@@ -88,8 +88,8 @@ class CountDistribution(NamedTuple):
     def last(self) -> Array:
         """A count [] above which there is no more than a neglected probability, or the last one of all tables.
 
-        For g = v / mean − 1/2, P(X ≥ mean + t) ≤ exp(−t² / 2 (v + g t)), as log(1 + y) ≥ 2y / (2 + y) in the exponent
-        of Chernoff's bound, k log(k / mean) − (k + r) log((k + r) / (mean + r)) for size r.
+        Let g = v / mean − 1/2. Then P(X ≥ mean + t) ≤ exp(−t² / 2 (v + g t)). For size r, log(1 + y) ≥ 2y / (2 + y) is
+        used in the exponent of Chernoff's bound, k log(k / mean) − (k + r) log((k + r) / (mean + r)).
         """
         shift = NEGLECTED * (self.variance / jnp.where(self.mean > 0, self.mean, 1) - 0.5)
         reach = jnp.maximum(shift, 0) + jnp.sqrt(shift**2 + 2 * NEGLECTED * self.variance)
@@ -208,8 +208,8 @@ def invert_tails(probabilities: Array, upper: Array, uniforms: Array) -> Array:
 def unless(condition: Array, value: Any, other: Callable[[Array], Any]) -> Any:
     """The value if the condition [] holds, else that of a function, which is called only if some chain needs it.
 
-    The function takes the number of the turn [], 0, and has to use it: the compiler would move what does not depend on
-    it out of the loop, and compute it in any case.
+    The function takes the number of the turn [], 0, and has to use it. Otherwise the compiler would move what does not
+    depend on it out of the loop, and compute it in any case.
     """
 
     def call(carry: tuple[Array, Any]) -> tuple[Array, Any]:

@@ -1,7 +1,7 @@
 """End cells: the intervals next to 0 and below 1 where floats cannot resolve a continuous distribution.
 
 A distribution with a small shape has much of its mass closer to 0 than the smallest float, or closer to 1 than
-rounding: half of all Beta(1, 0.02) draws are 1 in double precision. All draws in such an *end cell* are represented by
+rounding. Half of all Beta(1, 0.02) draws are 1 in double precision. All draws in such an *end cell* are represented by
 one number, and the density there is its average over the cell. So draws and densities agree, and inference about the
 shapes is exact.
 """

@@ -1,7 +1,7 @@
 """The Gamma distribution on floats, exact for shapes so small that draws accumulate at 0.
 
-All draws in the end cell next to 0 (`dpjax.numerics.ends`) are one number, and the density there is its average over
-the cell: P(Y < ε) = (rate ε)^shape / Γ(shape + 1) to rounding, as ε is tiny.
+All draws in the end cell next to 0 (`dpjax.numerics.ends`) are one number. The density there is its average over the
+cell: P(Y < ε) = (rate ε)^shape / Γ(shape + 1) to rounding, as ε is tiny.
 """
 
 from math import log
@@ -98,7 +98,7 @@ def log_lower_gamma(shape: Array, cut: Array) -> Array:
     """log P(shape, cut), the log of the regularised lower incomplete gamma function, elementwise.
 
     By the series x^a e^(-x) / Γ(a + 1) (1 + x / (a + 1) + x² / ((a + 1) (a + 2)) + ...), whose logarithm does not
-    underflow; from a + √(2 a t) + t on, P is 1 but for e^(-t) (Boucheron, Lugosi and Massart 2013, section 2.4), and t
+    underflow. From a + √(2 a t) + t on, P is 1 but for e^(-t) (Boucheron, Lugosi and Massart 2013, section 2.4), and t
     is chosen such that this is rounding.
     """
     reach = -log(jnp.finfo(cut.dtype).eps)

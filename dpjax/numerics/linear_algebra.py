@@ -84,8 +84,8 @@ def normal_log_density(value: Array, precision: Array, linear: Array) -> Array:
 def draw_bartlett(gamma_key: Key, normal_key: Key, degrees: Array) -> Array:
     """Lower triangles T [..., d, d] of standard normals whose squared diagonal is chi-squared with `degrees` [..., d].
 
-    The decomposition of Bartlett (1933): with degrees ν, ν - 1, ..., ν - d + 1 down the diagonal T Tᵀ is a Wishart
-    matrix of ν degrees of freedom and scale 1, and with these in increasing order TᵀT is.
+    The decomposition of Bartlett (1933). With degrees ν, ν - 1, ..., ν - d + 1 down the diagonal T Tᵀ is a Wishart
+    matrix of ν degrees of freedom and scale 1. With these in increasing order TᵀT is one.
     """
     diagonal = jnp.exp((log(2) + draw_log_gamma(gamma_key, degrees / 2)) / 2)
     dim = degrees.shape[-1]

@@ -23,7 +23,7 @@ SHORT = 0.5
 """Exponents below which integrals of the exponential function over [0, 1] are power series."""
 
 TERMS = 16
-"""Of the series, whose next term at 1/2 is below rounding."""
+"""Terms of the series, whose next term at 1/2 is below rounding."""
 
 
 def gaussian_by_gaussian(value: Array, top: Array, bottom: Array, top_scale: Array, bottom_scale: Array) -> Array:
@@ -110,7 +110,7 @@ def curved_integral(curved: tuple[Array, Array], bent: tuple[Array, Array], bott
 
 
 def kink(distance: Array, slope: Array, scale: Array) -> Array:
-    """Where a line of this slope has covered a distance, at most `FAR` scales from 0."""
+    """The place at which a line of this slope has covered a distance, at most `FAR` scales from 0."""
     level = slope == 0
     return jnp.where(level, 0.0, jnp.clip(distance / jnp.where(level, 1.0, slope), -FAR * scale, FAR * scale))
 

@@ -41,9 +41,9 @@ def log_upper_theta(least: Array, scale: Array | float) -> Array:
 
     Notes
     -----
-    With W standard normal the sum is exp(-m² / (2 σ²)) E[1 / (1 - exp(-m / σ² + i W / σ))]. The expectation is
-    taken by the trapezoidal rule between the nodes, plus the residue of the pole at W = -i m / σ (the device
-    of Matta and Reichel 1971 for the error function). The relative error is about 1e-15 in double precision.
+    With W standard normal the sum is exp(-m² / (2 σ²)) E[1 / (1 - exp(-m / σ² + i W / σ))]. The expectation is taken by
+    the trapezoidal rule between the nodes. To it the residue of the pole at W = -i m / σ is added (the device of Matta
+    and Reichel 1971 for the error function). The relative error is about 1e-15 in double precision.
     """
     least, scale = jnp.broadcast_arrays(least, scale)
     return -jnp.square(least / scale) / 2 + jnp.log(_tail_ratio(least[..., None], scale[..., None])[..., 0])

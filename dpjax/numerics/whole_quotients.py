@@ -92,8 +92,8 @@ def laplace_by_whole_laplace(value: Array, top: Array, bottom: Array, top_scale:
 
     Notes
     -----
-    Between b = bottom, 0 and top / value the log of a term is a line, so that each of four pieces is the sum of a line
-    times a geometric sequence.
+    Between b = bottom, 0 and top / value the log of a term is a line. So each of four pieces is the sum of a line times
+    a geometric sequence.
     """
     crossing = bottom + kink(top - value * bottom, value, bottom_scale)
     ends = jax.lax.stop_gradient(jnp.floor(jnp.sort(jnp.stack([jnp.zeros_like(bottom), bottom, crossing]))))

@@ -63,7 +63,7 @@ def acceptance_bound(posterior: "Posterior", epsilon: float | None) -> tuple[flo
 def epsilon_of(release: PrivateRelease) -> float | None:
     """The largest log ratio of the release's density between records that differ in one; None if not known.
 
-    It follows from Laplace noise and the range of a statistic of dpjax, else from the privacy of the mechanism; for
+    It follows from Laplace noise and the range of a statistic of dpjax, else from the privacy of the mechanism. For
     adding or removing a record that is doubled, as replacing is both.
     """
     mechanism = release.mechanism

@@ -15,7 +15,7 @@ def budget(ledger: Ledger, *, axes: Any = None) -> Any:
     """The ε spent by the queries of a `private.Ledger`, one row for each kind of query, and the rest of the budget.
 
     Kinds are in the order of their first queries. Each bar is the increase of the composed ε at the budget's δ, so bars
-    add up to the total; by composition, later queries add less than they would cost alone.
+    add up to the total. By composition, later queries add less than they would cost alone.
 
     Parameters
     ----------

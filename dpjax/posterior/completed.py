@@ -139,10 +139,11 @@ class DataSets:
 def combine(estimates: ArrayLike, covariances: ArrayLike, *, kind: Kind) -> Combined:
     """The estimate, its covariance and degrees of freedom by m analyses of m data sets.
 
-    Of completed data the covariance is W + (1 + 1/m) B, with the mean W of the analyses' covariances and the covariance
-    B between their estimates (Rubin 1987, chapter 3). Of synthetic data it is (1 + 1/m) B − W, as B has in it how new
-    records vary about their model, and W says how much that is (Raghunathan, Reiter and Rubin 2003; for private
-    releases Räisä, Jälkö, Kaski and Honkela 2023). The posterior knows of the noise of the mechanism, and so do these.
+    For completed data the covariance is W + (1 + 1/m) B, with the mean W of the analyses' covariances and the
+    covariance B between their estimates (Rubin 1987, chapter 3). For synthetic data it is (1 + 1/m) B − W, as B has in
+    it how new records vary about their model, and W says how much that is. See Raghunathan, Reiter and Rubin (2003),
+    and for private releases Räisä, Jälkö, Kaski and Honkela (2023). The posterior knows of the noise of the mechanism,
+    and so do these.
 
     Parameters
     ----------
@@ -160,9 +161,9 @@ def combine(estimates: ArrayLike, covariances: ArrayLike, *, kind: Kind) -> Comb
 
     Notes
     -----
-    Where (1 + 1/m) B − W of synthetic data has a variance that is not positive, the estimand has that of W and no
-    covariance with those that have one (Reiter 2002). Correlations of the others are shrunk by one factor where their
-    matrix has a negative eigenvalue, and standard errors stay. Both are warned of: draw more data sets.
+    For synthetic data (1 + 1/m) B − W may have a variance that is not positive. That estimand then has the variance of
+    W and no covariance with those that have one (Reiter 2002). Correlations of the others are shrunk by one factor
+    where their matrix has a negative eigenvalue, and standard errors stay. Both are warned of: draw more data sets.
 
     Examples
     --------

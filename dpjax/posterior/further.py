@@ -87,7 +87,7 @@ def steps_for(sizes: np.ndarray, num_draws: int, step: int) -> int:
 
 
 def projections(state: GibbsState) -> Array:
-    """Of each field of the records the mean, the mean square and a sum of cosines, by which records are told apart."""
+    """The mean, mean square and a sum of cosines of each field of the records, by which records are distinguished."""
     fields = [leaf.astype(float).reshape(-1) for leaf in jax.tree.leaves(state.latent.records)]
     weights = [jnp.cos(GOLDEN * jnp.arange(field.size, dtype=field.dtype)) for field in fields]
     found = [(jnp.mean(x), jnp.mean(x**2), jnp.mean(w * x)) for x, w in zip(fields, weights, strict=True)]

@@ -38,7 +38,7 @@ Predictor = Callable[[Key, Model, Any, Parameters], np.ndarray]
 class Posterior(Saved):
     """Draws from p(parameters | release).
 
-    It can be pickled. Of model, release and plan a pickle holds what can be built again: a part with functions that are
+    It can be pickled. A pickle holds what can be built again of model, release and plan. A part with functions that are
     not at the top of a module is left out, and what needs it says so.
 
     Parameters
@@ -46,12 +46,12 @@ class Posterior(Saved):
     draws
         Arrays [chain, draw, ...] by name: the parameters, and the model's derived quantities.
     info
-        Reports: ``"acceptance_rate"`` of the imputation [chain, draw], averaged over the steps between draws;
-        ``"num_nonfinite"`` [chain, draw], how many proposals and moves were undone in them because a density, parameter
-        or record was not finite; ``"acceptance_rate_per_record"`` [chain, n], proposals accepted per sweep of sampling;
-        reports of the parameter kernels [chain, draw] under ``"centred_..."`` and ``"interweaving_..."``. With
-        refreshes also ``"refresh_acceptance_rate"``, ``"num_sweeps"`` and ``"num_refreshes"`` [chain, draw]; a draw
-        for which none was made has the rates of the latest one.
+        Reports of the sampler. ``"acceptance_rate"`` of the imputation [chain, draw] is averaged over the steps between
+        draws. ``"num_nonfinite"`` [chain, draw] counts the proposals and moves that were undone in them because a
+        density, parameter or record was not finite. ``"acceptance_rate_per_record"`` [chain, n] has the proposals
+        accepted per sweep of sampling. Reports of the parameter kernels [chain, draw] are under ``"centred_..."`` and
+        ``"interweaving_..."``. With refreshes also ``"refresh_acceptance_rate"``, ``"num_sweeps"`` and
+        ``"num_refreshes"`` [chain, draw]; a draw for which none was made has the rates of the latest one.
     collected
         What `collect` took, leaves [chain, draw, ...]; None if nothing was asked for.
     interrupted
@@ -131,8 +131,8 @@ class Posterior(Saved):
         Raises
         ------
         TypeError, ValueError
-            If two chains have the same key, and so are one chain; or model, release, what the runs were asked for
-            (kernels with their options, warm-up, thinning) or the numbers of draws differ, or what was collected.
+            If two chains have the same key, and so are one chain. If model, release, what the runs were asked for
+            (kernels with their options, warm-up, thinning), the numbers of draws or what was collected differ.
         """
         joined: Posterior = join_runs(posteriors, Posterior)
         return joined
@@ -163,15 +163,15 @@ class Posterior(Saved):
         Warns
         -----
         UserWarning
-            If some R-hat is above 1.01, some effective sample size below 400 or smaller than that of the first half of
-            the draws, a chain never moved, or many proposals or moves were undone because something was not finite: do
-            not trust the numbers then.
+            If some R-hat is above 1.01, or some effective sample size is below 400 or smaller than that of the first
+            half of the draws. If a chain never moved, or many proposals or moves were undone because something was not
+            finite. Do not trust the numbers then.
 
         Notes
         -----
-        Good values do not prove convergence: chains may all have missed the same region. Of draws that were not kept
-        the effective size is that of the mean, by batches of several widths, NaN with fewer than 640 draws a chain; and
-        R-hat is without ranks.
+        Good values do not prove convergence: chains may all have missed the same region. For draws that were not kept
+        the effective size is that of the mean, by batches of several widths. It is NaN with fewer than 640 draws per
+        chain, and R-hat is without ranks.
         """
         if self.streaming is None:
             figures = {name: summarize(draws, quantiles) for name, draws in self.draws.items()}
@@ -217,10 +217,10 @@ class Posterior(Saved):
     def completed(self, key: Key, num: int) -> DataSets:
         """Completed data sets: the confidential records as imputed, draws from p(parameters, records | release).
 
-        The chains go on by the sweeps and refreshes that the draws were made by, each as many steps between two data
-        sets as give about one effective draw of the slowest parameter, and of moments and contrasts of the records in
-        a pilot run; a warning says where that is more than 1,000. What is published of such data reveals no more than
-        the release. Analyses of them are put together by ``data.combine(estimates, covariances)``.
+        The chains continue by the sweeps and refreshes that the draws were made by. A pilot run measures how many steps
+        give about one effective draw of the slowest parameter, and of moments and contrasts of the records. So many are
+        made between two data sets; a warning says if that is more than 1,000. What is published of such data reveals no
+        more than the release. Analyses of them are put together by ``data.combine(estimates, covariances)``.
 
         Parameters
         ----------
@@ -276,9 +276,9 @@ class Posterior(Saved):
     def predict(self, key: Key, num_draws: int | None = None) -> Prediction:
         """Releases drawn from the posterior predictive: for each draw new records, and a new release of them.
 
-        Where the number of records is unknown, there are as many as in the draw.
+        If the number of records is unknown, there are as many as in the draw.
 
-        Where the released value is far out among the predicted ones, the model or the mechanism does not fit.
+        If the released value is far out among the predicted ones, the model or the mechanism does not fit.
 
         For an approximate posterior their sum is drawn, and no records.
 
@@ -372,9 +372,9 @@ class Posterior(Saved):
         """The released value beside releases that the posterior predicts, to see whether the model fits.
 
         Each number of a released sum has a bar with the central half and the central `level` of the predictions, less
-        their mean and in units of their standard deviation, and a mark for what was released, which is orange outside
-        of its bar. The values of a local release are shown together: how many records fall in each bin, over the band
-        that holds that number with probability `level`.
+        their mean and in units of their standard deviation. It has a mark for what was released, which is orange
+        outside of its bar. The values of a local release are shown together: how many records fall in each bin, over
+        the band that holds that number with probability `level`.
 
         Parameters
         ----------
@@ -406,7 +406,7 @@ class Posterior(Saved):
 
         Notes
         -----
-        Of many numbers some are outside of their bars by chance: one in twenty at a level of 0.95.
+        Among many numbers some are outside of their bars by chance: one in twenty at a level of 0.95.
         """
         from dpjax.plot.predictive import plot_predictive
 
@@ -416,8 +416,8 @@ class Posterior(Saved):
         """How many proposals to each record were accepted in a sweep, and the least that theory allows for their mean.
 
         Each record has a dot for the mean over chains, and a line from the lowest chain to the highest. The dashed line
-        is e^(−ε) for IMwG and m / (m + e^ε − 1) for SOMA with m attempts (Xiong and Ju 2025, Theorem 12 and Remark 4),
-        where ε bounds the log ratio of the release's density between records that differ in one.
+        is e^(−ε) for IMwG and m / (m + e^ε − 1) for SOMA with m attempts (Xiong and Ju 2025, Theorem 12 and Remark 4).
+        Here ε bounds the log ratio of the release's density between records that differ in one.
 
         Parameters
         ----------
@@ -454,9 +454,9 @@ class Posterior(Saved):
     ) -> Any:
         """A released table: the published numbers, least squares, and the posterior of what was summed.
 
-        Each part of a joint release has a panel, and each released number three marks in it: the number with a bar of
-        its noise; the estimate by weighted least squares on the whole release, which may be negative; and the
-        posterior mean and interval of the sum of counts that was released.
+        Each part of a joint release has a panel, and each released number three marks in it. The first is the number
+        with a bar of its noise. The second is the estimate by weighted least squares on the whole release, which may be
+        negative. The third is the posterior mean and interval of the sum of counts that was released.
 
         Parameters
         ----------

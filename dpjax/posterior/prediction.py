@@ -55,8 +55,8 @@ def sample_prior_predictive(
 ) -> Prediction:
     """Releases drawn from the prior predictive: for each draw parameters, records, and a release of them.
 
-    Where the values are far from anything believed possible, the prior, the units or the statistic are amiss. The
-    sibling after the fact is `Posterior.predict`.
+    If the values are far from anything believed possible, the prior, the units or the statistic are wrong. The sibling
+    after the fact is `Posterior.predict`.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ class Saved(Pickled):
         Parameters
         ----------
         path
-            Of the file, which is replaced if it exists.
+            The name of the file, which is replaced if it exists.
 
         Raises
         ------

@@ -72,7 +72,7 @@ class StreamingDraws(NamedTuple):
 
 
 class NotKept(Mapping[str, Any]):
-    """Stands for draws that were not kept: whatever needs them is refused by name."""
+    """Stands for draws that were not kept: whatever needs them raises an error that says so."""
 
     def __getitem__(self, name: str) -> Never:
         refuse()

@@ -18,8 +18,11 @@ LIMB_BITS = {"float32": 23, "float64": 40}
 """Bits of the lower of two integers; in float32 either converts to a float without loss."""
 HALF_BITS = 11
 LARGEST_BLOCK = 2**19
-"""Largest number of records added at once. The higher halves of their int32 in `FixedPoint.sum`, of at most 2^11, then
-sum to 2^30, and the lower ones, below 2^11, with the remainder of the higher, below 2^23, to less than 2^31."""
+"""Largest number of records added at once.
+
+The higher halves of their int32 in `FixedPoint.sum`, of at most 2^11, then sum to 2^30. The lower ones, below 2^11,
+with the remainder of the higher, below 2^23, sum to less than 2^31.
+"""
 MOST_RECORDS = {"float32": 2**25, "float64": 2**31 - 1}
 """Largest number of records; with more, the higher integer of a sum would lose digits as a float."""
 

@@ -34,7 +34,7 @@ class Convention(NamedTuple):
 
 
 SMALLEST_SCALE = 0.1
-"""Of discrete Gaussian noise: less is no noise."""
+"""The least scale of discrete Gaussian noise: less is no noise."""
 
 
 def variance_of(scale: float) -> float:

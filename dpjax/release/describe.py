@@ -21,7 +21,7 @@ from dpjax.statistics.base import Norm, dimension_of, is_whole, words_of
 __all__ = ["Unpromised", "describe", "local_promise", "promise"]
 
 DELTA = 1e-6
-"""The δ at which ρ is also told as ε."""
+"""The δ at which ρ is also stated as ε."""
 
 RELATIONS: dict[Neighbours, str] = {
     "replace-one": "Where one record is replaced",
@@ -32,7 +32,7 @@ RELATIONS: dict[Neighbours, str] = {
 def describe(release: Release | LocalRelease) -> str:
     """A release in words: what was released, by what noise, and what that promises.
 
-    A promise is derived from the noise and from what one record can change, under each neighbouring relation. Where it
+    A promise is derived from the noise and from what one record can change, under each neighbouring relation. If it
     does not follow, the text says why, and claims nothing; what was stated with the release is repeated as such.
 
     Parameters
@@ -53,7 +53,7 @@ def describe(release: Release | LocalRelease) -> str:
     Notes
     -----
     ε of Laplace noise is Δ₁ / b, ρ of Gaussian noise Δ₂² / 2σ²; independent releases add up; clamping costs nothing.
-    And ρ is told as ε at δ = 10⁻⁶ (`dpjax.mechanisms.zcdp_epsilon`). All of it presumes noise as the mechanism says:
+    And ρ is stated as ε at δ = 10⁻⁶ (`dpjax.mechanisms.zcdp_epsilon`). All of it presumes noise as the mechanism says:
     that of a program with floating-point numbers has gaps, which only those who made the release can speak of. Integer
     noise gives away sums that are not whole: of those that are not known to be, the text says so.
 

@@ -56,7 +56,7 @@ class Release:
     Raises
     ------
     TypeError, ValueError
-        If the value is not finite, its shape fits neither mechanism nor statistic, a discrete mechanism is given
+        If the value is not finite, or its shape fits neither mechanism nor statistic. If a discrete mechanism is given
         values that are not whole, or n is not a positive whole number.
 
     Warns
@@ -109,8 +109,8 @@ class Release:
     def origin(self) -> Array:
         """The value [d], or zeros where that is no noisy sum.
 
-        Samplers carry the *residual* [d] = origin − summed statistic: of a noisy sum it is the noise that the present
-        records imply, whose density is the likelihood; of draws given a histogram it is minus the histogram.
+        Samplers carry the *residual* [d] = origin − summed statistic. For a noisy sum it is the noise that the present
+        records imply, whose density is the likelihood. For draws given a histogram it is minus the histogram.
         """
         return self.value if self.is_noisy_sum else jnp.zeros(dimension_of(self.statistic), self.value.dtype)
 

@@ -55,8 +55,8 @@ class CheckpointFile:
     fingerprint
         What identifies the run: values that JSON has, under names that a user knows.
     mesh
-        The devices of the run. Where they are of several processes, these make the same calls; the first of them reads
-        and writes the file, and sends the others what it reads.
+        The devices of the run. If they are of several processes, these make the same calls. The first of them reads and
+        writes the file, and sends the others what it reads.
     """
 
     REMEDY = "Pass another path, or remove the file to start afresh."

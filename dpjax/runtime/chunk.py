@@ -75,7 +75,7 @@ class Chunk(NamedTuple):
 
 
 CHAIN_AXES: Any = Chunk(BY_CHAIN, SECOND, EVERYWHERE)  # type: ignore[arg-type]
-"""Where the chains are in a chunk, for programs of `over_devices`."""
+"""The places of the chains in a chunk, for programs of `over_devices`."""
 
 
 class Stretch(NamedTuple):

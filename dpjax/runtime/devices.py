@@ -1,7 +1,7 @@
 """Which devices the chains of a run are spread over, and what moves between these and the host.
 
-Chains do not know of each other from one step to the next, so that each device advances its own by one and the same
-program, and nothing is sent on the way. A chain's keys are its own, and its draws those that it makes anywhere.
+Chains do not know of each other from one step to the next. So each device advances its own by one and the same program,
+and nothing is sent on the way. A chain's keys are its own, and its draws those that it makes anywhere.
 """
 
 import inspect
@@ -86,7 +86,7 @@ def share_default(number: int) -> list[jax.Device]:
 
 
 def default_devices() -> list[jax.Device]:
-    """The devices of this process; one of them where the user has told JAX which to use."""
+    """The devices of this process; one of them if the user's settings of JAX name it."""
     here, config = jax.local_devices(), jax.config
     return here if config.jax_default_device is None else here[:1]  # type: ignore[attr-defined]
 
@@ -133,7 +133,7 @@ def num_devices(mesh: Mesh | None) -> int:
 
 
 def platform_of(mesh: Mesh | None) -> str:
-    """Where the chains are, such as ``"cpu"``."""
+    """The platform of the chains, such as ``"cpu"``."""
     return jax.default_backend() if mesh is None else str(mesh.devices.flat[0].platform)
 
 
@@ -152,7 +152,7 @@ def over_devices(*, by_chain: tuple[str, ...], arrays: tuple[str, ...], made: An
     arrays
         Those of other arrays, which are whole on every device. All other arguments decide what is compiled.
     made
-        Where the chains are in what is returned, such as `BY_CHAIN`.
+        The places of the chains in what is returned, such as `BY_CHAIN`.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:

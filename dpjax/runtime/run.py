@@ -2,10 +2,10 @@
 
 `finish` makes chunk after chunk, until all draws are made or the user interrupts it.
 
-`Run` is what sampling, batches of releases, mixtures and the Normal approximation of the sum have in common; each of
+`Run` is what sampling, batches of releases, mixtures and the Normal approximation of the sum have in common. Each of
 them says what is compiled, what a chunk leaves, and what is adapted between segments. Two kinds of runs are apart from
-it: pairs of coupled chains (`dpjax.coupling.run`), which end one by one where they meet, and private runs
-(`dpjax.private.runs`), each part of which is paid for before it is made and never lost.
+it. Pairs of coupled chains (`dpjax.coupling.run`) end one by one when they meet. Each part of a private run
+(`dpjax.private.runs`) is charged before it is made and never lost.
 """
 
 import math

@@ -72,10 +72,10 @@ def compare(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[n
 def rank_scores(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """The drifts of four bounded functions of ranks over their errors [test, row]; arguments as for `compare`.
 
-    The functions of u, the fraction of draws below a number, are the normal score, its square (van der Waerden 1952,
-    Klotz 1962), and how far u is within the lowest and the highest fifth. Their means are light-tailed even if the
-    parameter is not. Scores are clipped at the quantile that one of the starts exceeds with probability 1/4, and errors
-    are at least those implied by the variance of the draws: few ends may be similar by chance.
+    The functions of u, the fraction of draws below a number, are three. They are the normal score, its square (van der
+    Waerden 1952, Klotz 1962), and how far u is within the lowest and the highest fifth. Their means are light-tailed
+    even if the parameter is not. Scores are clipped at the quantile that one of the starts exceeds with probability
+    1/4. Errors are at least those implied by the variance of the draws: few ends may be similar by chance.
     """
     cut = scipy.stats.norm.isf(1 / (4 * len(before)))
     ordered = np.sort(draws.reshape(-1, draws.shape[-1]), axis=0)

@@ -78,7 +78,7 @@ def invariance_test(
     num_sweeps
         Number of exact sweeps per chain: enough to forget most of the start, else the result is inconclusive.
     num_warmup
-        Number of imputation sweeps before them with the parameters fixed, for the records to converge; by default eight
+        Number of imputation sweeps before them with the parameters fixed, for the records to converge. By default eight
         times the number after which two sets of records at the same draw are decorrelated. See Notes.
     unbiased
         Whether to estimate the exact means and mean squares without bias as well, by coupled chains that start at
@@ -102,8 +102,8 @@ def invariance_test(
     ------
     TypeError, ValueError
         If the posterior is not a `Posterior`, has no parameters or too few effective draws, or its parameters are
-        impossible under the prior; if a count is unusable; if for some draw no records of positive density are found;
-        or if chains cannot be coupled, or do not meet within 20,000 steps.
+        impossible under the prior. If a count is unusable. If for some draw no records of positive density are found.
+        If chains cannot be coupled, or do not meet within 20,000 steps.
 
     Warns
     -----

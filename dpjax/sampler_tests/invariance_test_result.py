@@ -173,7 +173,7 @@ class InvarianceTestResult:
         """Mean and sd of draws and ends, the drift, the four test statistics, and the correlation of ends with starts.
 
         The drift of the mean, its standard error and the detectable shift are in standard deviations of the draws. The
-        test statistics are those of ranks: normal scores, their squares, and the lowest and highest fifths; the p-value
+        test statistics are those of ranks: normal scores, their squares, and the lowest and highest fifths. The p-value
         is the smallest of the four, times the number of all tests. With unbiased estimates, their difference from the
         mean of the draws is given in the same unit.
         """

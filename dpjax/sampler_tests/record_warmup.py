@@ -1,10 +1,10 @@
 """Chains started at given parameters: initial records, their warm-up to p(records | parameters, release), and sweeps.
 
 Records drawn from the model do not depend on the release. Imputation with the parameters fixed brings them to their
-conditional distribution, and the number of sweeps that this takes is measured: two independent sets of records are
-imputed at the same parameters. Their difference does not depend on the parameters, and the sets are decorrelated once
-it no longer depends on its value half as many sweeps before. Records then get four times as many sweeps: if a fraction
-of 0.3 of an initial difference is left after w sweeps, 0.3⁸ is left after 8 w.
+conditional distribution. The number of sweeps that this takes is measured: two independent sets of records are imputed
+at the same parameters. Their difference does not depend on the parameters, and the sets are decorrelated once it no
+longer depends on its value half as many sweeps before. Records then get four times as many sweeps: if a fraction of 0.3
+of an initial difference is left after w sweeps, 0.3⁸ is left after 8 w.
 """
 
 from functools import partial

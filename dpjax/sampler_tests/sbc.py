@@ -3,7 +3,7 @@
 Parameters are drawn from the prior, records and a release from the model, and the true parameters are ranked among the
 draws of a chain from the release's posterior. For independent draws from that posterior all ranks are equally likely
 (Talts, Betancourt, Simpson, Vehtari and Gelman 2018, theorem 1). The same holds for every function of parameters,
-records and release; those of the data, such as the log-density of the release, detect errors that the parameters alone
+records and release. Those of the data, such as the log-density of the release, detect errors that the parameters alone
 do not (Modrák et al. 2023).
 """
 

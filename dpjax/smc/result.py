@@ -25,9 +25,9 @@ class SMCSample:
     log_marginal_likelihood
         log p(release value).
     log_marginal_likelihood_error
-        Its standard error, from the variation between islands, by the delta method. Of M islands, the difference from
-        the truth in these units has Student's distribution of M − 1 degrees of freedom: 8 islands are off by more than
-        2.4 of them once in twenty times.
+        Its standard error, from the variation between islands, by the delta method. With M islands, the difference from
+        the truth in these units has Student's distribution of M − 1 degrees of freedom. So 8 islands are off by more
+        than 2.4 of them once in twenty times.
     temperatures
         The power of the release's density after each step [island, step], which is the inverse temperature. NaN where
         an island took fewer steps, as in the next three.

@@ -5,8 +5,8 @@ Particles (θ, x) from p(θ) f(x | θ), of positive density η(s | x) where such
 to the power λ_t − λ_{t−1}, resampled, and moved by Gibbs sweeps that leave the distribution at λ_t invariant. The
 product of the mean weights estimates p(s).
 
-Step, resampling, effective sample size and root solver are BlackJAX's. Its adaptive tempered sampler is not used: it
-passes a log-density to the mutation kernel, where a Gibbs sweep needs λ itself; and it chooses each λ from particles
+Step, resampling, effective sample size and root solver are BlackJAX's. Its adaptive tempered sampler is not used. It
+passes a log-density to the mutation kernel, while a Gibbs sweep needs λ itself. And it chooses each λ from particles
 that were not yet resampled and moved at the previous one.
 """
 
@@ -48,8 +48,8 @@ class Trace(NamedTuple):
     ess
         The effective sample size of the weights before resampling.
     log_increment
-        The logarithm of the mean weight, of the first step times the estimated prior probability of positive density
-        over the share of particles that have it; the sum over steps estimates log p(s).
+        The logarithm of the mean weight. In the first step it is times the estimated prior probability of positive
+        density over the share of particles that have it. The sum over steps estimates log p(s).
     acceptance_rate
         The fraction of imputation proposals accepted.
     num_nonfinite
@@ -134,7 +134,7 @@ def run_island(
 def start(model: Model, num_particles: int, key: Key, release: PrivateRelease) -> Island:
     """Particles from the prior, of which those of zero density were drawn anew.
 
-    Where a release excludes data sets, the prior probability of the others is a factor of p(s). It is estimated by the
+    If a release excludes data sets, the prior probability of the others is a factor of p(s). It is estimated by the
     number of draws that each particle took, so that it does not depend on how few particles of one draw are possible.
     """
     draw = jax.vmap(partial(draw_state, model=model, release=release))
@@ -164,7 +164,7 @@ def is_possible(particles: GibbsState) -> Array:
 def log_excess(search: Search) -> Array:
     """The log of the estimated prior probability of positive density over the share of particles that have it [].
 
-    Of draws until the N-th possible one (N − 1) / (draws − 1) is an unbiased estimate; where the search was given up,
+    With draws until the N-th possible one (N − 1) / (draws − 1) is an unbiased estimate. If the search was given up,
     that of possible ones over draws has a bias far below its error.
     """
     size, number = search.possible.size, jnp.sum(search.possible)

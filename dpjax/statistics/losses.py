@@ -89,7 +89,7 @@ class Logistic(Linear):
     norm
         The Euclidean norm beyond which the covariates of a record were scaled down to it; None if they were not.
     positive
-        The class that is told from the rest; None where the response is 0 or 1.
+        The class that is distinguished from the rest; None if the response is 0 or 1.
 
     Examples
     --------
@@ -267,7 +267,7 @@ class FittedDerivatives(Derivatives, TakenAtValue):
     size
         The number d of coefficients.
     start
-        Where they begin in the value, which may be that of several releases.
+        Their places in the value, which may be that of several releases.
 
     Examples
     --------

@@ -130,8 +130,8 @@ class Gram(RecordStatistic):
         -----
         For variables v, w in [-1, 1]^m write u = |v - w| and s = |v + w|, so that u + s <= 2 and
         |v_i v_j - w_i w_j| <= (u_i s_j + s_i u_j) / 2, with equality where v = 1. So v = 1 is a best first
-        record. In L1 the best second record has every coordinate -1 / (m + 1); in L2 the objective is convex in
-        each coordinate wherever a large value is possible, and a corner with half of its coordinates -1 is best.
+        record. In L1 the best second record has every coordinate -1 / (m + 1). In L2 the objective is convex in each
+        coordinate wherever a large value is possible, and a corner with half of its coordinates -1 is best.
         """
         m = self._num_variables
         if norm == 1:
@@ -408,9 +408,9 @@ class LogComposition(RecordStatistic):
 
         Notes
         -----
-        The best pair shares no coordinate: one composition lives on k coordinates and the other on d - k, and on
-        each side the distance is that of the shares from `lower`. Exact in L1, and in L2 where
-        (d - 1) e² lower <= 1; beyond that the concave envelope of the squared logarithm gives an upper bound.
+        The best pair shares no coordinate. One composition lives on k coordinates and the other on d - k, and on each
+        side the distance is that of the shares from `lower`. Exact in L1, and in L2 where (d - 1) e² lower <= 1; beyond
+        that the concave envelope of the squared logarithm gives an upper bound.
         """
         sides = [_side(k, self.lower, norm) for k in range(self._size())]
         return max(near + far for near, far in zip(sides[1:], sides[:0:-1], strict=True)) ** (1 / norm)
@@ -442,7 +442,7 @@ def log_composition(field: str, lower: float, *, dimension: int | None = None) -
     field
         The record field [d].
     lower
-        The least share that is told apart, between 0 and 1.
+        The least share that is distinguished, between 0 and 1.
     dimension
         The number of shares d >= 2; needed for sensitivities only.
 

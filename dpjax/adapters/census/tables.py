@@ -75,9 +75,10 @@ def read_noisy_measurements(
 ) -> NoisyMeasurements:
     """Noisy measurement files of the 2020 Census as a joint release of one table of areas and categories.
 
-    Every query of every area is a sum of cells of that table: over areas with the geocode as a prefix, and over the
-    attributes that the query does not keep. Noisy values have noise `dpjax.DiscreteGaussian(scale=variance ** 0.5)`;
-    constraints of sign ``=`` are `dpjax.Exact()`, and so are upper bounds of 0.
+    Every query of every area is a sum of cells of that table. It is over areas with the geocode as a prefix, and over
+    the attributes that the query does not keep. Noisy values have noise
+    `dpjax.DiscreteGaussian(scale=variance ** 0.5)`; constraints of sign ``=`` are `dpjax.Exact()`, and so are upper
+    bounds of 0.
 
     Parameters
     ----------
@@ -91,8 +92,8 @@ def read_noisy_measurements(
     within
         The geocode of an area: only the area itself and those within it are read.
     n
-        The number of people, or `dpjax.UnknownCount(prior)`; by default the exact total of all areas, which the files
-        hold for persons of a state or the nation and for all housing units.
+        The number of people, or `dpjax.UnknownCount(prior)`. By default it is the exact total of all areas, which the
+        files hold for persons of a state or the nation and for all housing units.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""Releases from results of diffprivlib, by the law of its code; that library itself is not imported."""
+"""Releases from results of diffprivlib, by the distribution in its code; that library itself is not imported."""
 
 from dpjax.adapters.diffprivlib.models import read_model
 from dpjax.adapters.diffprivlib.tools import (

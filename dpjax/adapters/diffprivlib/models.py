@@ -49,8 +49,8 @@ def read_model(fitted: Any, *, n: int, covariates: str = "x", response: str = "y
     Returns
     -------
     Release
-        Of the coefficients, the intercept first where there is one. Of more than two classes the `dpjax.joint` one of
-        as many fits, each of a class against the rest with its part of ε.
+        The coefficients, the intercept first if there is one. Of more than two classes the `dpjax.joint` one of as many
+        fits, each of a class against the rest with its part of ε.
 
     Raises
     ------
@@ -65,10 +65,10 @@ def read_model(fitted: Any, *, n: int, covariates: str = "x", response: str = "y
 
     Notes
     -----
-    With r the norm of a record and ``C`` as there, it minimises Σ ℓ + |w|² / 2C + bᵀθ + κ |θ|² / 2, with b of density
-    ∝ exp(−|b| ε' / 2r) and ε' = ε − 2 log(1 + rC / 4), κ = 0; where that ε' is not positive, ε' = ε / 2 and κ = r / 4
-    (e^(ε/4) − 1) − 1 / C. Slopes w have the first penalty, the intercept the second alone, and r² is ``data_norm``² + 1
-    where there is one. Read from diffprivlib 0.6.6 with scikit-learn 1.5.2. A ``data_norm`` that was left out was
+    With r the norm of a record and ``C`` as there, it minimises Σ ℓ + |w|² / 2C + bᵀθ + κ |θ|² / 2, with b of density ∝
+    exp(−|b| ε' / 2r) and ε' = ε − 2 log(1 + rC / 4), κ = 0. If that ε' is not positive, ε' = ε / 2 and κ = r / 4
+    (e^(ε/4) − 1) − 1 / C. Slopes w have the first penalty, the intercept the second alone. r² is ``data_norm``² + 1 if
+    there is an intercept. Read from diffprivlib 0.6.6 with scikit-learn 1.5.2. A ``data_norm`` that was left out was
     taken from the records, which the fitted model does not tell: then it cannot be used.
 
     Examples

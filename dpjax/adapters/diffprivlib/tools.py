@@ -55,7 +55,8 @@ def read_mean(value: float, bounds: Bounds, *, field: str, epsilon: float, n: in
     Returns
     -------
     Release
-        Of a `dpjax.statistics.mean`, by `dpjax.Censored` Laplace noise: a value at a bound is one at or beyond it.
+        The release of a `dpjax.statistics.mean`, by `dpjax.Censored` Laplace noise: a value at a bound is one at or
+        beyond it.
 
     Raises
     ------
@@ -173,7 +174,7 @@ def read_histogram(counts: Sequence[int], edges: Sequence[float], *, field: str,
     Returns
     -------
     Release
-        Of counts in the bins, the last of which has both of its edges; records beyond them are in none.
+        The release of counts in the bins, the last of which has both of its edges; records beyond them are in none.
 
     Raises
     ------
@@ -267,9 +268,9 @@ def read_var(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int
 
     Notes
     -----
-    Noise that is drawn anew needs more of it (Holohan, Antonatos, Braghin and Mac Aonghusa 2020): the scale s solves
-    s (ε − log Δ(s)) = Δ, where Δ = (upper − lower)² (n − 1) / n² and Δ(s) bounds how far one record moves the
-    probability of a draw that is kept.
+    Noise that is drawn anew needs more of it (Holohan, Antonatos, Braghin and Mac Aonghusa 2020). The scale s solves s
+    (ε − log Δ(s)) = Δ, where Δ = (upper − lower)² (n − 1) / n². Δ(s) bounds how far one record moves the probability of
+    a draw that is kept.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Releases from results of the R package DPpack, by the law of its code; its objects come as JSON."""
+"""Releases from results of the R package DPpack, by the distribution in its code; its objects come as JSON."""
 
 from dpjax.adapters.dppack.models import read_model
 from dpjax.adapters.dppack.summaries import read_histogram, read_mean, read_quantile, read_sd, read_table, read_var

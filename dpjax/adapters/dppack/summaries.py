@@ -228,8 +228,8 @@ def read_histogram(
     Returns
     -------
     Release
-        Of a `dpjax.statistics.histogram` whose bins have their upper edges, as those of R. A record beyond the breaks,
-        at which R stops, counts in the bin that is nearest.
+        The release of a `dpjax.statistics.histogram` whose bins have their upper edges, as those of R. A record beyond
+        the breaks, at which R stops, counts in the bin that is nearest.
 
     Raises
     ------

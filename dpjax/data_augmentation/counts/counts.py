@@ -1,7 +1,7 @@
 """Counts in place of records: the imputation whose latent data are how many records take each possible value.
 
-Its cost does not grow with the number of records. Given the parameters, or with them integrated out where the model is
-conjugate, the counts move in pairs of cells, and by swaps of four cells where totals are known; see
+Its cost does not grow with the number of records. The counts move given the parameters, or with them integrated out if
+the model is conjugate. They move in pairs of cells, and by swaps of four cells if totals are known; see
 `dpjax.data_augmentation.counts.moves`.
 """
 
@@ -55,7 +55,7 @@ START_WIDTH, MAX_WIDTH = 16, 256
 """Width of windows before tuning, and largest width."""
 
 NOISY = 0.05
-"""Smallest ratio of the noise variance to the variance of a cell's count from which joint moves pay."""
+"""Smallest ratio of the noise variance to the variance of a cell's count from which joint moves save time."""
 
 WIDTH_PER_SPREAD = 5.0
 """Width of windows in conditional standard deviations; wider ones cost more than they gain."""
@@ -167,8 +167,8 @@ def counts(width: int | Literal["auto"] = "auto", collapse: bool | None = None) 
     ------
     TypeError, ValueError
         If the width is no whole number of at least 1. When a kernel is built: if the records are continuous, take too
-        many values or are not identically distributed, there are more released values than sums, or more than 256
-        possible records under a mechanism that reads all sums together, or known totals (`dpjax.Exact`) are
+        many values or are not identically distributed. If there are more released values than sums, or more than 256
+        possible records under a mechanism that reads all sums together. If known totals (`dpjax.Exact`) are
         contradictory or of a kind that the moves are not known to connect, as may be tables with cells that the model
         makes impossible.
 

@@ -2,8 +2,8 @@
 
 Rows and columns are the nodes of a graph, and cells that are free to move its edges. Along a simple cycle of the graph
 cells gain and lose in turn, and no margin changes. Two tables with the same margins differ by cycles of which none
-moves a cell beyond the other table's count (the cycles are the circuits of a unimodular matrix, and its Graver basis),
-so that all of them connect the tables within any limits on single cells, which swaps of four cells need not do.
+moves a cell beyond the other table's count. (The cycles are the circuits of a unimodular matrix, and its Graver basis.)
+So all of them connect the tables within any limits on single cells, which swaps of four cells need not do.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Directions in which counts move: which cells gain and lose together, in batches that do not touch each other's sums.
 
 A direction adds δ to some cells and takes δ from others. Which directions are tried, and in what order, is fixed before
-any count is known, but for a choice among several orders that is drawn each sweep: so every order leaves the target
+any count is known, but for a choice among several orders that is drawn in each sweep. So every order leaves the target
 invariant if every single move does.
 """
 

@@ -85,7 +85,7 @@ def net_change(sums: CellSums, signs: tuple[int, ...], cells: Array) -> tuple[Ar
 
 @dataclass(frozen=True, eq=False)
 class Corners:
-    """Where rows and columns meet: places (u, v) of each part, numbered part by part and row by row.
+    """The meeting places of rows and columns: places (u, v) of each part, numbered part by part and row by row.
 
     Parameters
     ----------
@@ -363,7 +363,7 @@ def whole(uniform: Array, size: Array) -> Array:
 
 
 def find_rank(counts: Array, rank: Array) -> tuple[Array, Array]:
-    """Where among counts [g, 1 or 2, w] the one of each rank [g, 2] is, and how many are before that place."""
+    """The places of each rank [g, 2] among counts [g, 1 or 2, w], and how many are before that place."""
     running = running_sums(counts.reshape(-1, counts.shape[-1]).astype(float)).reshape(counts.shape)
     before = (running - counts.astype(running.dtype)).astype(rank.dtype)
     place = jnp.argmax(running > rank[..., None].astype(running.dtype), axis=-1)

@@ -2,19 +2,19 @@
 
 Tables with given totals form a *fibre*. Three arguments show that moves connect it:
 
-* Cells whose records add the same to every known total may be exchanged one for one. If these additions, with the
-  number of records where that is known, are linearly independent between groups of such cells, then the totals fix the
-  number of records in each group, and exchanges within groups reach every table.
-* Two known margins: partitions U and V of the cells. Where every class of U meets every class of V, within each part
-  that the two do not cut apart, the margins leave two-way tables with fixed row and column totals, which swaps
-  (u, v) + (u′, v′) − (u, v′) − (u′, v) connect (Diaconis and Sturmfels 1998, section 3). All of them may be needed:
-  see `dpjax.data_augmentation.counts.drawn_moves`.
+* Cells whose records add the same to every known total may be exchanged one for one. These additions, with the number
+  of records if that is known, may be linearly independent between groups of such cells. Then the totals fix the number
+  of records in each group, and exchanges within groups reach every table.
+* Two known margins: partitions U and V of the cells. Two margins: let every class of U meet every class of V, within
+  each part that the two do not cut apart. Then the margins leave two-way tables with fixed row and column totals. Swaps
+  (u, v) + (u′, v′) − (u, v′) − (u′, v) connect these (Diaconis and Sturmfels 1998, section 3). All of them may be
+  needed: see `dpjax.data_augmentation.counts.drawn_moves`.
 * Decomposable sets of margins: if the margins are the cliques of a junction tree, the swaps of all its edges connect
-  the fibre (Dobra 2003, theorem 4.2), where an edge cuts the margins into two sides, U and V are the common refinements
-  of either side, and classes meet as above.
+  the fibre (Dobra 2003, theorem 4.2). An edge cuts the margins into two sides, U and V are the common refinements of
+  either side, and classes meet as above.
 
-Where published numbers limit single cells beside two known margins, swaps may not suffice; if few cells are free, all
-cycles of cells are moves.
+If published numbers limit single cells beside two known margins, swaps may not suffice. If few cells are free, all
+cycles of cells are moved.
 """
 
 from collections.abc import Sequence
@@ -207,7 +207,7 @@ def find_swaps(margins: list[np.ndarray], zero: np.ndarray) -> tuple[Swap, ...]:
 def swaps_within(known: Sequence[CellSums], limited: Sequence[CellSums], zero: np.ndarray) -> tuple[Swap, ...]:
     """Swaps that keep the margins among sums of which published numbers allow a few values only, and known totals.
 
-    Where a margin is at the end of what is allowed, pairs of cells alone may not reach every table.
+    If a margin is at the end of what is allowed, pairs of cells alone may not reach every table.
     """
     tags = [tags_of(part) for part in (*known, *limited) if not part.is_identity]
     margins = independent_margins([tag for tag in tags if tag.size], zero)

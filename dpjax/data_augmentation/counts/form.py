@@ -37,8 +37,10 @@ from dpjax.statistics.base import statistic_at
 __all__ = ["as_count_model", "count_form", "find_obstacle", "prefers_counts"]
 
 RECORDS_PER_CELL = 64
-"""Smallest number of records per cell from which counts pay if the parameters are not integrated out: they then mix
-less well than records, whose noise can be fixed while the parameters move."""
+"""Smallest number of records per cell from which counts are faster if the parameters are not integrated out.
+
+They then mix less well than records, whose latent normals can be fixed while the parameters move.
+"""
 
 LARGEST_TOGETHER = 256
 """Largest number of possible records under a mechanism that reads its sums together: moves are then made one by one."""

@@ -1,10 +1,10 @@
 """Joint moves of parameters and counts.
 
 If the noise is large compared with the sampling error of the counts, parameters and counts are strongly dependent, and
-neither moves far given the other. Here the parameters move first, from θ to θ′, and each record then moves by the
-maximal coupling of its old distribution p and its new one p′: of the c_k records in cell k a Binomial(c_k, min(1, p′_k
-/ p_k)) number stays, and those that leave are spread over the cells in proportion to (p′ − p)⁺. The pair of tables then
-has a symmetric joint distribution, p(c | θ) q(c → c′) = p(c′ | θ′) q(c′ → c), so that only prior and noise enter the
+neither moves far given the other. Here the parameters move first, from θ to θ′. Each record then moves by the maximal
+coupling of its old distribution p and its new one p′. Of the c_k records in cell k a Binomial(c_k, min(1, p′_k / p_k))
+number stays. Those that leave are spread over the cells in proportion to (p′ − p)⁺. The pair of tables then has a
+symmetric joint distribution, p(c | θ) q(c → c′) = p(c′ | θ′) q(c′ → c), so that only prior and noise enter the
 acceptance probability min(1, p(θ′) η(s | c′) / (p(θ) η(s | c))). It is a pCN move for tables.
 """
 

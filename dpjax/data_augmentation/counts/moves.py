@@ -1,9 +1,9 @@
 """Moves of counts along integer directions, each an exact draw from the conditional distribution on a random window.
 
-Along a direction the counts of some cells grow by δ and those of others fall by it. With a window of W + 1 values that
-is placed at random, so that each offset of the current one is equally likely, δ is drawn from its conditional
-distribution among the W + 1. Old and new value have the same windows with the same probability, so the move leaves the
-target invariant, without rejections. The target is
+Along a direction the counts of some cells grow by δ and those of others fall by it. A window of W + 1 values is placed
+at random, so that each offset of the current one is equally likely. Then δ is drawn from its conditional distribution
+among the W + 1. Old and new value have the same windows with the same probability, so the move leaves the target
+invariant, without rejections. The target is
 
     π(c) ∝ exp(Σ_k c_k log p_k) Π_f Π_q Γ(S_fq + a_fq)^{g_fq} · η(s | A c),
 

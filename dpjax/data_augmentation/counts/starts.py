@@ -26,7 +26,7 @@ __all__ = ["find_starts", "nearest_counts", "round_counts"]
 NUM_STEPS = 300
 
 FEW_CELLS = 2**12
-"""Of all chains together: with more, a search by a program that was compiled quickly takes longer than it saves."""
+"""For all chains together: with more, a search by a program that was compiled quickly takes longer than it saves."""
 
 MAX_CELLS = 64
 """Largest number of cells of a sum that are tried for one more record, if the sum is impossible for its value."""

@@ -1,8 +1,8 @@
-"""The affine step: parameters move together with the mean and scatter of the records' noise.
+"""The affine step: parameters move together with the mean and scatter of the latent normals.
 
-If sampling error is large compared with the noise of the release, the released sum nearly determines θ given the noise
-u of the records, and the records nearly determine it in the centred step: both then move θ by little. The mean ū and
-the factor B of the scatter of u are independent of the standardised columns v = B⁻¹ (u − ū), so that
+If sampling error is large compared with the noise of the release, the released sum nearly determines θ given the latent
+normals u. The records nearly determine it in the centred step. Both then move θ by little. The mean ū and the factor B
+of the scatter of u are independent of the standardised columns v = B⁻¹ (u − ū), so that
 
     p(θ, ū, B | v, s) ∝ p(θ) p(ū) p(B) η(s | Σ t(T(θ, ū + B v_i))),
 
@@ -68,7 +68,7 @@ def can_move_noise(model: Model, release: PrivateRelease) -> bool:
 
 
 def should_move_noise(model: Model, release: PrivateRelease) -> bool:
-    """Whether there is an affine step, enough records for it to pay, and a real field, so that sums have slopes."""
+    """Whether there is an affine step: enough records for it to help, and a real field, so that sums have slopes."""
     if not can_move_noise(model, release) or not has_real_fields(model):
         return False
     return release.n >= max(MIN_RECORDS, RECORDS_PER_COORDINATE * num_coordinates(num_rows(model)))
@@ -174,8 +174,8 @@ def build_affine_step(
     Parameters
     ----------
     by_surrogate
-        Whether the moves use the sum by quadrature instead of that of the records, and are accepted together with a
-        correction for the difference (Christen and Fox 2005): the records are then evaluated once, and not at every
+        Whether the moves use the sum by quadrature instead of that of the records. They are accepted together with a
+        correction for the difference (Christen and Fox 2005). The records are then evaluated once, and not at every
         move.
     """
     k, n = num_rows(model), release.n
@@ -244,8 +244,8 @@ def build_surrogate(
 def build_sums(model: Model, release: Release) -> Sums:
     """The sum of the statistic over n records whose noise has a given frame and is otherwise as Normal noise is.
 
-    The nodes have mean 0 and unit covariance, so that the sum is that of the records themselves wherever a statistic is
-    a polynomial of at most second degree in their noise.
+    The nodes have mean 0 and unit covariance. So the sum is that of the records themselves if a statistic is a
+    polynomial of at most second degree in their latent normals.
     """
     k, n = num_rows(model), release.n
     nodes, weights = standard_rule(k, n)

@@ -137,8 +137,8 @@ def choose_kernel(model: Model, choice: str | KernelBuilder | ParameterKernel | 
 def default_kernel(model: Model) -> ParameterKernel:
     """The kernel of a model without an exact update: HMC, or slice sampling if gradients are unusable.
 
-    Slices along the coordinates are taken for a single parameter, where one is nearly an exact draw, and where some
-    gradient is missing, non-finite, or zero at all of a few draws from the prior.
+    Slices along the coordinates are taken for a single parameter, where one is nearly an exact draw. They are also
+    taken if some gradient is missing, non-finite, or zero at all of a few draws from the prior.
 
     Parameters
     ----------
@@ -147,10 +147,10 @@ def default_kernel(model: Model) -> ParameterKernel:
 
     Notes
     -----
-    The evidence is one run each at n = 100 on a busy core; see the guide. Effective draws per CPU second of
-    HMC, NUTS and coordinate slices: 4,800, 2,000 and 1,100 for a Dirichlet with three parameters; 3,000, 2,700 and
-    590 for a logistic regression with fifteen; 24,000, 21,000 and 20,000 for a regression with three, interweaved. That
-    slices fall behind as parameters are added is clear; that HMC beats NUTS is not, beyond its shorter compilation.
+    The evidence is one run each at n = 100 on a busy core; see the guide. Effective draws per CPU second of HMC, NUTS
+    and coordinate slices. For a Dirichlet with three parameters: 4,800, 2,000 and 1,100. For a logistic regression with
+    fifteen: 3,000, 2,700 and 590. For a regression with three, interweaved: 24,000, 21,000 and 20,000. That slices fall
+    behind as parameters are added is clear; that HMC beats NUTS is not, beyond its shorter compilation.
 
     Examples
     --------
@@ -214,8 +214,8 @@ def average_steps(
 ) -> Tuning:
     """The tuning after dual averaging from its own step size.
 
-    The first trajectories are so wide that they take last bits far apart, and chains differ in these where a program is
-    compiled for fewer of them: the fit begins at numbers without them.
+    The first trajectories are so wide that they take last bits far apart, and chains differ in these if a program is
+    compiled for fewer of them. So the fit begins at numbers without them.
     """
     step = jax.vmap(build_centred_step(model, kernel), in_axes=(0, 0, 0, None))
     rough = jax.tree.map(halve_precision, tuning)

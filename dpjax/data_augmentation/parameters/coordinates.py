@@ -21,8 +21,11 @@ from dpjax.numerics import proper_density
 from dpjax.numerics.linear_algebra import product
 
 SPREAD = 1.5
-"""Factor by which the whitening is wider than the draws. The reference of the elliptical moves should cover the tails
-of the target: on private regressions (ε = 1 and 10) 1.5 gave the most effective draws, 1.0 a fifth of them."""
+"""Factor by which the whitening is wider than the draws.
+
+The reference of the elliptical moves should cover the tails of the target. On private regressions (ε = 1 and 10) 1.5
+gave the most effective draws, 1.0 a fifth of them.
+"""
 
 
 class Tuning(NamedTuple):

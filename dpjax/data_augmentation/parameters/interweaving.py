@@ -28,7 +28,7 @@ from dpjax.release import LocalRelease, PrivateRelease, Release
 from dpjax.release.summed import finite_total
 
 NUM_MOVES = 2
-"""Number of elliptical moves per sweep: a second one costs little beside the imputation and pays."""
+"""Number of elliptical moves per sweep: a second one takes little time beside the imputation and helps."""
 
 
 class InterweavingInfo(NamedTuple):
@@ -152,9 +152,9 @@ def build_summed_step(
     """The step ``(rng_key, parameters, records, tuning) -> (parameters, records, info)``.
 
     It leaves p(parameters, records | release) invariant. Each record draws a random window of consecutive values around
-    its own; given the windows, elliptical slice moves of the parameters with the records summed out, then the records
-    drawn given the parameters. It takes the place of the non-centred step, which for counts would have to invert a
-    distribution function at every move.
+    its own. Given the windows, elliptical slice moves change the parameters with the records summed out. Then the
+    records are drawn given the parameters. It takes the place of the non-centred step, which for counts would have to
+    invert a distribution function at every move.
     """
     doublings = count_doublings(release)
 

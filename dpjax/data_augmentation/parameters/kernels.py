@@ -90,7 +90,7 @@ class NUTS(SteppedKernel):
 class HMC(SteppedKernel):
     """Hamiltonian Monte Carlo with trajectories of `num_leapfrogs` gradients.
 
-    Each trajectory takes a step between half and the whole step size: trajectories of one length come back to where
+    Each trajectory takes a step between half and the whole step size. Trajectories of one length come back to where
     they began, or nearly so, on some targets (Neal 2011, section 5.4.2.2).
     """
 
@@ -255,8 +255,8 @@ def check_names(kernel: str, options: dict[str, Any], known: set[str]) -> None:
 def elliptical_slice(log_density: Callable[[Array], Array]) -> SamplingAlgorithm:
     """Elliptical slice moves of a whitened vector [k]; they leave ``exp(log_density)`` invariant.
 
-    The ellipse is that of a standard normal reference, whose density is divided out of the target
-    (Nishihara, Murray and Adams 2014), so the target need not have a Gaussian prior.
+    The ellipse is that of a standard normal reference, whose density is divided out of the target (Nishihara, Murray
+    and Adams 2014). So the target need not have a Gaussian prior.
     """
 
     def log_ratio(vector: Array) -> Array:

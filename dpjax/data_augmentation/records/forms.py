@@ -80,7 +80,7 @@ class Tunable(Imputation, Protocol):
         """Whether an option is still to be chosen; no kernel can be built until it is."""
 
     def closed(self, model: Model, release: PrivateRelease) -> Self:
-        """The imputation with every open option at some valid value, a likely one if that can be told without a state.
+        """The imputation with every open option at some valid value, a likely one if that can be known without a state.
 
         `dpjax.sample` builds its kernel before the warm-up, to refuse a model or release that does not fit.
         """

@@ -1,10 +1,10 @@
 """Independent Metropolis within Gibbs (IMwG): a fresh draw from the model is proposed for each record.
 
-A proposal y ~ f(·|θ) replaces record i with probability min(1, η(s | Σt − t_i + t(y)) / η(s | Σt)): the kernel of
-Ju, Awan, Gong and Rao (2022), Algorithm 1, equation (5). A sweep is a pure function of the proposals and uniforms, and
-at random places of these too; the kernel draws them and calls it. Very many identically distributed records are swept
-a piece at a time: the proposals to a piece are made when the previous pieces are done, so that only one piece of them
-is in memory. The systematic sweep serves `pcn` too, whose proposals depend on the records.
+A proposal y ~ f(·|θ) replaces record i with probability min(1, η(s | Σt − t_i + t(y)) / η(s | Σt)): the kernel of Ju,
+Awan, Gong and Rao (2022), Algorithm 1, equation (5). A sweep is a pure function of the proposals and uniforms, and at
+random places of these too; the kernel draws them and calls it. Very many identically distributed records are swept a
+piece at a time. The proposals to a piece are made when the previous pieces are done, so that only one piece of them is
+in memory. The systematic sweep serves `pcn` too, whose proposals depend on the records.
 """
 
 from collections.abc import Callable
@@ -94,9 +94,9 @@ def imwg(scan: Literal["systematic", "random"] = "systematic", window: Window = 
         updated at once, by exact draws if channel and model allow. Nor does an unknown number of records: each sweep
         then adds, deletes and exchanges records in random order.
     window
-        How many proposals of a systematic scan are decided on side by side, in rounds that give the scan in turn: for
-        accelerators, whose time depends on the number of steps. 1 decides in turn; None is 1 on a CPU and 256
-        elsewhere; ``"auto"`` lets the warm-up of ``dpjax.sample`` choose the width of 64 to 4,096 with the least time
+        How many proposals of a systematic scan are decided on side by side, in rounds that give the scan in turn. It is
+        for accelerators, whose time depends on the number of steps. 1 decides in turn; None is 1 on a CPU and 256
+        elsewhere. ``"auto"`` lets the warm-up of ``dpjax.sample`` choose the width of 64 to 4,096 with the least time
         on an accelerator. Coupled chains and records of an unknown number always decide in turn.
 
     Raises

@@ -116,7 +116,7 @@ def pcn(
     Raises
     ------
     ValueError, TypeError
-        If block or window is not a positive whole number or correlation is not in [0, 1); at the build, if the block
+        If block or window is not a positive whole number or correlation is not in [0, 1). At the build, if the block
         exceeds n, the model lacks scores that are needed, or the release is local (`dpjax.imwg` is exact or vectorised
         there).
 

@@ -1,8 +1,8 @@
 """Single offer, multiple attempts (SOMA): one fresh draw is tried at many records at once.
 
-A proposal y ~ f(·|θ) gets weights w_i = η(s | Σt − t_i + t(y)), w_0 = η(s | Σt), W = Σ w_i over the records tried;
-place I ∝ w is taken with probability min(1, W / (W + w_0 − w_I)): Xiong and Ju (2025), Algorithm 1, equation (8), and
-Remark 4 for fewer than n records. An attempt is a pure function of the weights and two uniforms.
+A proposal y ~ f(·|θ) gets weights w_i = η(s | Σt − t_i + t(y)), w_0 = η(s | Σt), W = Σ w_i over the records tried.
+Place I ∝ w is taken with probability min(1, W / (W + w_0 − w_I)). See Xiong and Ju (2025), Algorithm 1, equation (8),
+and Remark 4 for fewer than n records. An attempt is a pure function of the weights and two uniforms.
 """
 
 from dataclasses import dataclass, replace
@@ -60,7 +60,7 @@ class SOMA:
         return replace(self, attempts=None)
 
     def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "SOMA":
-        """With the number of attempts that pays at the chains' states."""
+        """With the best number of attempts at the chains' states."""
         return replace(self, attempts=choose_attempts(key, model, release, latent, parameters))
 
 
@@ -70,9 +70,9 @@ def soma(attempts: int | Literal["auto"] | None = None) -> SOMA:
     Parameters
     ----------
     attempts
-        How many records each proposal is tried at: None for all n; a number m in 1..n for windows of m neighbouring
-        records, visited in turn; ``"auto"`` to let ``dpjax.sample`` choose m in warm-up. For pure ε privacy a proposal
-        is accepted with probability at least m / (m + e^ε − 1), so a few e^ε attempts give nearly all of the gain.
+        How many records each proposal is tried at. None is all n; a number m in 1..n is windows of m neighbouring
+        records, visited in turn; ``"auto"`` lets ``dpjax.sample`` choose m in warm-up. For pure ε privacy a proposal is
+        accepted with probability at least m / (m + e^ε − 1), so a few e^ε attempts give nearly all of the gain.
 
     Raises
     ------
@@ -156,9 +156,9 @@ def sweep(
 ) -> tuple[Latent, ImputationInfo]:
     """One sweep as a function of its innovations: proposal k is tried at the records of window k, k = 0, ..., n - 1.
 
-    Windows do not depend on the chain, so that under vmap they stay slices; the statistics are kept as [d, n], and
-    the proposal at each place follows from the places taken. A step begins by writing the column of the previous one:
-    as all reads come after the write, XLA makes it in place, and a step costs O(d attempts) and not O(d n).
+    Windows do not depend on the chain, so that under vmap they stay slices. The statistics are kept as [d, n], and the
+    proposal at each place follows from the places taken. A step begins by writing the column of the previous one. As
+    all reads come after the write, XLA makes it in place. So a step costs O(d attempts) and not O(d n).
     """
     current = release.contributions(records)
     residual = release.origin - jnp.sum(current, axis=1)

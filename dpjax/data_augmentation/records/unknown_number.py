@@ -173,8 +173,8 @@ def find_capacity(model: Model, release: Release) -> int:
     Raises
     ------
     ValueError
-        If the prior has neither a bound nor quantiles, would need too many rows, or leaves out numbers in between,
-        which records added and deleted one by one never get past.
+        If the prior has neither a bound nor quantiles, or would need too many rows. If it leaves out numbers in
+        between, which records added and deleted one by one never get past.
     """
     assert isinstance(release.n, UnknownCount)
     prior, capacity = release.n.prior, release.n.capacity
@@ -217,8 +217,8 @@ def log_probabilities(prior: CountPrior, numbers: Array | np.ndarray) -> Array:
 def capacity_by_release(model: Model, release: Release, prior: CountPrior) -> int:
     """The largest number with a non-negligible probability given the release.
 
-    The likelihood of a number is bounded from above by that of the sums most favourable to the value among those
-    within reach of their mean, at parameters drawn from the prior.
+    The likelihood of a number is bounded from above, at parameters drawn from the prior. The bound is the likelihood of
+    the sums most favourable to the value among those within reach of their mean.
     """
     # The points of the prior are the same for every run.
     moments = moments_of_rows.unoptimized(model, release.statistic, release.value, jax.random.key(0))

@@ -1,7 +1,7 @@
 """The conditional sampler: a Gibbs sweep over concentration, weights, parameters, slices, labels and records.
 
-Given the mixing measure all records are independent, so each step is one vectorised operation over records or slots;
-only with one release of all records are their proposals decided on in turn.
+Given the mixing measure all records are independent, so each step is one vectorised operation over records or slots.
+Only with one release of all records are their proposals decided on in turn.
 """
 
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ BRANCHES = (8, 12, 16, 24, 32, 48, 64, 96, 128)
 """Numbers of slots for which the choice of labels is compiled."""
 
 MIN_BRANCHING = 2_000
-"""Smallest number of densities per sweep from which it pays to skip slots that are not needed."""
+"""Smallest number of densities per sweep from which skipping slots that are not needed saves time."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def conditional(
     ----------
     weights
         ``"posterior"`` for weights that do not depend on the clusters' order, by the posterior representation of the
-        Dirichlet process; ``"stick"`` for the sticks of Kalli, Griffin and Walker (2011), which mix more slowly.
+        Dirichlet process. ``"stick"`` for the sticks of Kalli, Griffin and Walker (2011), which mix more slowly.
     truncation
         Truncate the process to this number of atoms, whose weights are sticks (Ishwaran and James 2001); by default it
         is not truncated, and the number of slots grows as needed.

@@ -67,7 +67,7 @@ def collapsed_labels(problem: Problem, key: Key, state: MixtureState) -> Relabel
     """A Gibbs sweep over the labels alone.
 
     A record that is taken out joins cluster h with weight n_h m(y_h, z) / m(y_h), where m is the density of a cluster's
-    values, and opens one with weight α m(z).
+    values. It opens a new one with weight α m(z).
     """
     uniforms = jax.random.uniform(key, state.labels.shape, state.counts.dtype)
     features = jax.vmap(problem.component.features)(problem.values)

@@ -236,7 +236,7 @@ def settle(
     """The proposals that records get when they are decided on one after another.
 
     Each round decides on all records at once, given the decisions on earlier records in the previous round. A record
-    that depends on no other is right in the first round, one that depends on it in the second, and so on; when a round
+    that depends on no other is right in the first round, one that depends on it in the second, and so on. When a round
     changes no proposal, all are right.
 
     Parameters

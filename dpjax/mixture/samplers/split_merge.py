@@ -127,8 +127,8 @@ def reseat_clusters(problem: Problem, moves: SplitMerge, slots: Slots, key: Key,
 
     Notes
     -----
-    Jain and Neal (2004, 2007), but the launch state consists of parameters and weights of the two clusters instead of
-    an allocation of the records, so that all sides are drawn at once.
+    Jain and Neal (2004, 2007), with another launch state. It consists of parameters and weights of the two clusters
+    instead of an allocation of the records, so that all sides are drawn at once.
     """
     theta = {name: leaf[: TOGETHER + 1] for name, leaf in state.mixing.theta.items()}
     tractable = problem.tractable if moves.sampler.draws_exactly else None

@@ -1,7 +1,7 @@
 """The weights of the mixing measure given the sizes of the clusters.
 
-Slots are the first terms of an infinite sequence: the numbers drawn for a slot do not depend on how many slots follow,
-so that a sweep repeated with more slots is the same sweep.
+Slots are the first terms of an infinite sequence. The numbers drawn for a slot do not depend on how many slots follow.
+So a sweep repeated with more slots is the same sweep.
 """
 
 from collections.abc import Callable
@@ -115,7 +115,7 @@ def start_concentration(key: Key, concentration: Concentration) -> Array:
 def update_concentration(key: Key, prior: Concentration, present: Array, num_clusters: Array, n: int) -> Array:
     """The concentration [] after a move that leaves its distribution given the number of clusters invariant.
 
-    A fixed one does not change. With a Gamma(a, b) prior, η ~ Beta(α + 1, n) and then α ~ Gamma(a + k or a + k - 1,
+    A fixed one does not change. With a Gamma(a, b) prior, first η ~ Beta(α + 1, n). Then α ~ Gamma(a + k or a + k - 1,
     b - log η), the first with odds (a + k - 1) / (n (b - log η)): Escobar and West (1995, section 6).
     """
     if not isinstance(prior, GammaPrior):

@@ -1,9 +1,9 @@
 """The privacy cost of a DP-MCMC run: the closed forms of Räisä, Koskela and Honkela (2021), in plain floats.
 
 A run is a composition of Gaussian queries. τ is the standard deviation of the noise of one query over the query's
-sensitivity *under the neighbouring relation that the promise is about*; so μ and everything made of it holds for
-either relation. The algorithms add noise of standard deviation 2 τ b to sums of records of norm at most b, which is τ
-sensitivities for ``"replace-one"`` and 2 τ of them for ``"add-or-remove"``: `sensitivity` says which, and `Ledger` and
+sensitivity *under the neighbouring relation that the promise is about*. So μ and everything made of it holds for either
+relation. The algorithms add noise of standard deviation 2 τ b to sums of records of norm at most b. This is τ
+sensitivities for ``"replace-one"`` and 2 τ of them for ``"add-or-remove"``. `sensitivity` says which, and `Ledger` and
 `events` ask for the relation.
 """
 
@@ -141,7 +141,7 @@ def log_delta_from_above(epsilon: float, mu: float) -> float:
     """An upper bound of `log_delta` with its rounding error, on which guarantees are based.
 
     δ is a difference of Mills' ratios at points 1/ratio apart around c = ε ratio, where they differ by a share of about
-    min(1, 1/c) / ratio; each is known to some units in the last place.
+    min(1, 1/c) / ratio. Each is known to some units in the last place.
     """
     if mu == 0:
         return -inf
@@ -203,7 +203,7 @@ def mu_of_pure(epsilon: float) -> float:
 def largest_mu(epsilon: float, delta: float) -> float:
     """The largest μ at which a composition of Gaussian queries is (ε, δ)-DP: Theorem 2.4 solved for μ.
 
-    It is what a budget buys: μ adds up over queries, chains and runs.
+    It is what a budget is spent on: μ adds up over queries, chains and runs.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ RENYI_ERROR = 1e-9
 def event(queries: Sequence[Query]) -> Any:
     """The queries as one ``dp_accounting.DpEvent``, for any accountant of that library.
 
-    Its ``GaussianDpEvent`` takes the standard deviation over the bound of one record's norm, as `Query` does, and the
+    Its ``GaussianDpEvent`` takes the standard deviation over the bound of one record's norm, as `Query` does. The
     accountant has the neighbouring relation: built for REPLACE_ONE it allows for a sensitivity of 2. Laplace queries
     become its ``LaplaceDpEvent``, which it composes under ADD_OR_REMOVE_ONE.
 
@@ -141,9 +141,9 @@ def subsampled_epsilon(queries: Sequence[Query], delta: float, neighbours: Neigh
 def transform_error(queries: Sequence[Query]) -> float:
     """The largest error of δ from a composed distribution due to rounding in its Fourier transform.
 
-    A transform of N points is off by some units in the last place times log N, and the k-th power of it by k times as
-    much where it is near 1: at some √10 times as many frequencies as the composed distribution is wide in its window.
-    The constant leaves a factor of about a hundred.
+    A transform of N points is off by some units in the last place times log N. The k-th power of it is off by k times
+    as much where it is near 1. That is at some √10 times as many frequencies as the composed distribution is wide in
+    its window. The constant leaves a factor of about a hundred.
     """
     return 1000 * 2.0**-53 * (len(queries) + sum(query.count for query in queries))
 

@@ -46,8 +46,8 @@ class RunPart(NamedTuple):
 class PrivacySpent(NamedTuple):
     """The privacy cost of the queries so far, had their number been fixed beforehand.
 
-    Where it depends on draws or records when queries stop, this is no guarantee: quote the ledger's budget instead.
-    The grade is ``"simulation-grade"`` as soon as one query's noise was: the numbers then describe what the run would
+    If it depends on draws or records when queries stop, this is no guarantee: quote the ledger's budget instead. The
+    grade is ``"simulation-grade"`` as soon as one query's noise was: the numbers then describe what the run would
     promise with noise fit for it, and nothing is promised. It is None before the first query.
 
     Attributes

@@ -62,7 +62,7 @@ class LedgerFile:
     Parameters
     ----------
     path
-        Where it is, or will be. Symbolic links are followed, so that all names of a file share one lock.
+        The path of the file, existing or not. Symbolic links are followed, so that all names of a file share one lock.
     """
 
     def __init__(self, path: Any) -> None:

@@ -25,7 +25,7 @@ def excess(queries: Sequence[Query], budget: Budget) -> float:
     *Laplace queries alone* cost the sum of their ε, surely, and use no δ (Rogers, Roth, Ullman and Vadhan 2016).
 
     *All records in every query*: given the past, the privacy loss of a query is at worst N(m, 2m). The sum of m is
-    bounded by μ, so that the loss of all is no worse than that of one Gaussian query with μ (Smith and Thakurta 2022;
+    bounded by μ. So the loss of all is no worse than that of one Gaussian query with μ (Smith and Thakurta 2022;
     Whitehouse, Ramdas, Rogers and Wu 2023). Laplace queries count as Gaussian ones (`closed_form.mu_of_pure`), and
     subsampled ones as if every record took part.
 

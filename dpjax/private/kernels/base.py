@@ -135,8 +135,8 @@ def make_kernel(
 ) -> PrivateKernel:
     """The kernel that `build` makes of a target: for algorithms of your own.
 
-    You must guarantee what an accountant cannot check: that `step` reads the records through noisy sums only, that
-    these are the stated queries, and that it makes all of them in every iteration, wherever the chain is.
+    You must guarantee what an accountant cannot check. `step` reads the records through noisy sums only, and these are
+    the stated queries. It makes all of them in every iteration, wherever the chain is.
 
     Parameters
     ----------

@@ -151,7 +151,7 @@ def dp_hmc(
         M: a number, a diagonal [d] or a matrix [d, d]. Choose it without looking at the records.
     scale
         An invertible matrix S [d, d]: the algorithm runs on u with θ = S u, to which step size, mass and norms then
-        belong. Of a posterior that is much narrower in some directions than in others, clipping and noise on the
+        belong. On a posterior that is much narrower in some directions than in others, clipping and noise on the
         parameters' own scale let it move in the wide ones alone. Choose it without looking at the records.
 
     Raises

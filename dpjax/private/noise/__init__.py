@@ -1,4 +1,4 @@
-"""Where the noise of a private run comes from: `jax` for simulation, `secure` for publication."""
+"""The sources of the noise of a private run: `jax` for simulation, `secure` for publication."""
 
 from dpjax.private.noise.base import Noise, Threefry
 from dpjax.private.noise.secure import Secure

@@ -89,10 +89,9 @@ def at_least(scale: Array | float, dtype: Any) -> Array:
 class Threefry:
     """Gaussian noise from a JAX key, simulation-grade.
 
-    Whoever knows or guesses the seed of the key can subtract the noise;
-    threefry is not a cipher that anyone vouches for; and floating-point Gaussians reveal in their last bits what they
-    were added to (Mironov 2012; Holohan and Braghin 2021). It is right for studying an algorithm, and wrong for
-    publishing draws made from confidential records.
+    Whoever knows or guesses the seed of the key can subtract the noise. Threefry is not a cipher that anyone vouches
+    for. And floating-point Gaussians reveal in their last bits what they were added to (Mironov 2012; Holohan and
+    Braghin 2021). It is right for studying an algorithm, and wrong for publishing draws made from confidential records.
 
     Examples
     --------

@@ -59,8 +59,8 @@ def keystream(num_bytes: int) -> bytes:
 class Secure:
     """Unpredictable Gaussian noise on a grid that does not depend on the value.
 
-    A release is made on the host: (1) the value is rounded to a grid whose step g is a power of two, at most 2^-32 of
-    the standard deviation σ; (2) a draw of N(0, σ²), rounded to the same grid, is added in integer arithmetic; (3) the
+    A release is made on the host. (1) The value is rounded to a grid whose step g is a power of two, at most 2^-32 of
+    the standard deviation σ. (2) A draw of N(0, σ²), rounded to the same grid, is added in integer arithmetic. (3) The
     sum is converted to a float dtype.
 
     Parameters
@@ -71,21 +71,21 @@ class Secure:
 
     Notes
     -----
-    *The argument.* Let f be the value and f' = g round(f / g). As f' lies on the grid, f' + g round(σZ / g) equals
-    g round((f' + σZ) / g): it is computed from f' + σZ, an ideal Gaussian mechanism in real numbers, without further
-    use of the records, and so is its conversion to floats. Its sensitivity is that of f', at most Δ + g √d, since each
-    of the d coordinates moves by at most g / 2 when it is rounded. `query` accounts for it: with noise multiplier z
-    and g <= 2^-32 σ, 1/z becomes 1/z + 2^-32 √d. So rounding costs a known amount and adds nothing to δ.
+    *The argument.* Let f be the value and f' = g round(f / g). As f' lies on the grid, f' + g round(σZ / g) equals g
+    round((f' + σZ) / g). It is computed from f' + σZ, an ideal Gaussian mechanism in real numbers, without further use
+    of the records, and so is its conversion to floats. Its sensitivity is that of f', at most Δ + g √d, since each of
+    the d coordinates moves by at most g / 2 when it is rounded. `query` accounts for it: with noise multiplier z and g
+    <= 2^-32 σ, 1/z becomes 1/z + 2^-32 √d. So rounding costs a known amount and adds nothing to δ.
 
-    Floating-point noise has no such argument: which floats a sum can reach depends on what was added (Mironov 2012),
+    Floating-point noise has no such argument. Which floats a sum can reach depends on what was added (Mironov 2012),
     and Gaussian samplers can be inverted in the same way (Holohan and Braghin 2021).
 
-    *Its limits.* It needs that the uniform bits are uniform (ChaCha20 and `os.urandom`); that SciPy's normal quantile
-    is within 2^-45 of the truth, relative above 1 (seen: 2^-50.5), where decimal arithmetic takes over; and that the
-    value has the sensitivity it is said to have. The sums of the private kernels do, as they are sums of integers; a
-    sum of floats exceeds Δ by the rounding of its partial sums, up to n² 2^-24 of one record's bound in float32. Timing
-    is not protected: a draw that needs decimal arithmetic (at most one in a thousand) takes longer, and so may the
-    value's own computation. Neither are memory, swap and the published output of anything but the release.
+    *Its limits.* It needs that the uniform bits are uniform (ChaCha20 and `os.urandom`). It needs that SciPy's normal
+    quantile is within 2^-45 of the truth, relative above 1 (seen: 2^-50.5), where decimal arithmetic takes over. And it
+    needs that the value has the sensitivity it is said to have. The sums of the private kernels do, as they are sums of
+    integers. A sum of floats exceeds Δ by the rounding of its partial sums, up to n² 2^-24 of one record's bound in
+    float32. Timing is not protected: a draw that needs decimal arithmetic (at most one in a thousand) takes longer, and
+    so may the value's own computation. Neither are memory, swap and the published output of anything but the release.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What readers can expect of a release, before anything is paid for: simulated releases and their posteriors."""
+"""What readers can expect of a release, before anything is charged: simulated releases and their posteriors."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -175,8 +175,8 @@ def design(
     n
         The number of records; under add-or-remove neighbours a guess, made without looking at them.
     parameters
-        Where records are simulated: the public estimates of a pilot, by name. By default each release has its own, from
-        the prior.
+        The parameters at which records are simulated: the public estimates of a pilot, by name. By default each release
+        has its own, from the prior.
     num_releases
         Simulated releases of each candidate and budget: at least 2.
     num_samples
@@ -201,8 +201,8 @@ def design(
 
     Notes
     -----
-    A width is forecast for readers who have the same model. Where the prior is vague, parameters drawn from it may be
-    nothing like the truth, and so may be the widths: give those of a pilot then, or a prior that says what is known.
+    A width is forecast for readers who have the same model. If the prior is vague, parameters drawn from it may be
+    nothing like the truth, and so may be the widths. Then give those of a pilot, or a prior that says what is known.
 
     `dpjax.sample_clt` takes seconds for a release, whatever n is; `dpjax.sample_batch` imputes the records of all.
 
@@ -260,7 +260,7 @@ def read_budgets(budgets: Any) -> tuple[Budget, ...]:
 
 
 def blank_of(statistic: RecordStatistic, shares: Any, budget: Budget, n: int) -> Release:
-    """A release with the noise that a budget buys, and zeros for its value."""
+    """A release with the noise that a budget needs, and zeros for its value."""
     parts = price(statistic, cost_of(budget), budget.neighbours, shares, None)
     size = sum(part.size for part in parts)
     return Release(jnp.zeros(size), mechanism_of(parts, None), statistic, n)

@@ -69,7 +69,7 @@ class Forecast(NamedTuple):
     Attributes
     ----------
     run
-        Of the chains that were asked for.
+        The forecast of the chains that were asked for.
     alone
         Of one chain that makes all the iterations.
     enough
@@ -88,7 +88,7 @@ class Energy(NamedTuple):
     """The variance of the energy error of a trajectory of length T, on the scale on which the posterior is N(0, I).
 
     The trajectory moves by D² = 2 (1 − cos T) tr Σ on average, with Σ the posterior covariance. An iteration may spend
-    μ = μ_l + μ_g. The noise of the acceptance test has variance V_l / μ_l with V_l = 2 b_l² D², and the noise of the
+    μ = μ_l + μ_g. The noise of the acceptance test has variance V_l / μ_l with V_l = 2 b_l² D². The noise of the
     gradients changes the energy by a variance of about V_g / μ_g with V_g = 2 b_g² T² tr Σ. Their sum is least, and
     equal to (√V_l + √V_g)² / μ, where μ_l and μ_g are in proportion to √V_l and √V_g. The bias F of clipped gradients
     adds F² T².

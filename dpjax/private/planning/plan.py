@@ -37,9 +37,9 @@ Source = Literal["public", "synthetic"]
 LARGEST_STEP = 0.5
 """The largest step size, in standard deviations of the narrowest direction: leapfrog is stable below 2 of them."""
 GAIN = 1.1
-"""How many times as many draws another scale than the parameters' own must buy to be chosen."""
+"""How many times as many draws another scale than the parameters' own must give to be chosen."""
 TAU_MARGIN = 1e-4
-"""The relative surplus of noise that pays for rounding to a grid; see `Noise.query`."""
+"""The relative surplus of noise that accounts for rounding to a grid; see `Noise.query`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ class Plan:
     mass
         M [d, d], the posterior precision that the pilot predicts, on the scale below.
     scale
-        S [d, d], or None for the parameters' own scale: that on which the budget buys more draws.
+        S [d, d], or None for the parameters' own scale: that on which the budget gives more draws.
     gradient_bound
         b_g.
     ratio_bound
@@ -182,7 +182,7 @@ def plan(
         parameters. **Never the confidential ones**: settings computed from those leak information that nothing accounts
         for. The pilot may be of another size than the confidential data, if it identifies every parameter.
     source
-        Where the pilot's records come from, ``"public"`` or ``"synthetic"``; it has no default, so that it is stated.
+        The origin of the pilot's records, ``"public"`` or ``"synthetic"``; it has no default, so that it is stated.
     num_records
         The number of confidential records under ``"replace-one"``, where it is public. Under ``"add-or-remove"`` it is
         confidential: pass a guess that was made without looking at the records.
@@ -211,17 +211,17 @@ def plan(
 
     Notes
     -----
-    A budget buys a nearly fixed effective sample size: with more iterations each is noisier, and its trajectory must be
-    shorter. So one long chain is better than several short ones, each of which pays for its own warm-up, and the plan
-    says how many iterations are enough.
+    A budget gives a nearly fixed effective sample size: with more iterations each is noisier, and its trajectory must
+    be shorter. So one long chain is better than several short ones, each of which is charged for its own warm-up. The
+    plan says how many iterations are enough.
 
-    Trajectories are as long as they can be with an energy error of variance 3 from the privacy noise, and at most 1.5
-    on the scale on which the posterior is N(0, I); see `Energy`. The budget's split between gradients and acceptance
-    tests, and the clip bound of gradients, are those that allow the longest trajectory.
+    Trajectories are as long as they can be with an energy error of variance 3 from the privacy noise. They are at most
+    1.5 on the scale on which the posterior is N(0, I); see `Energy`. The budget's split between gradients and
+    acceptance tests, and the clip bound of gradients, are those that allow the longest trajectory.
 
     Records are clipped, and noise added, either on the parameters' own scale or on that on which the pilot's posterior
-    is N(0, I): where that posterior is much narrower in some directions than in others, the latter buys several times
-    as many draws.
+    is N(0, I). If that posterior is much narrower in some directions than in others, the latter gives several times as
+    many draws.
 
     Examples
     --------

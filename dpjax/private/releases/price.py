@@ -1,4 +1,4 @@
-"""How much noise a budget buys for sums: one scale for each of the statistics that are released side by side."""
+"""How little noise a budget needs for sums: one scale for each of the statistics that are released side by side."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -21,12 +21,12 @@ from dpjax.statistics.base import dimension_of, is_whole
 __all__ = ["Cost", "Part", "affordable", "cost_of", "price", "read_statistic"]
 
 MARGIN = 1e-12
-"""The share of a cost that pays for rounding in its sums and roots."""
+"""The share of a cost that is kept for rounding in its sums and roots."""
 LEAST_LEFT = 1e-9
 """The share of a budget below which nothing is taken to be left of it."""
 SUM_TO_ONE = 1e-9
 MOST_SCALES = 2.0**28
-"""Of one contribution, in noise deviations: it is then within the 2^62 steps that `sum_on_grid` allows."""
+"""The length of one contribution, in noise deviations: it is then within the 2^62 steps that `sum_on_grid` allows."""
 
 
 class Part(NamedTuple):
@@ -137,7 +137,10 @@ def price(
 
 
 def gaussian_of(statistic: RecordStatistic, size: int, length: float, mu: float, neighbours: Neighbours) -> Part:
-    """The noise with which one sum costs μ: it pays for contributions in floats, and for their rounding to a grid."""
+    """The noise with which one sum costs μ.
+
+    It accounts for contributions in floats, and for their rounding to a grid.
+    """
     check_moves(statistic, length, neighbours)
     step = closed_form.sensitivity(1.0, neighbours)
     multiplier = step / sqrt(2 * mu)

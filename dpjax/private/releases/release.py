@@ -1,4 +1,4 @@
-"""From confidential records to one release of noisy sums, paid for before its noise is drawn."""
+"""From confidential records to one release of noisy sums, charged before its noise is drawn."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -42,11 +42,11 @@ def release(
     noise: Noise = secure,
     name: str = "release",
 ) -> Release:
-    """Release the sum of a statistic over confidential records with noise: paid once, drawn from for ever.
+    """Release the sum of a statistic over confidential records with noise: charged once, drawn from for ever.
 
     `dpjax.sample` draws from the posterior given the release, for as many models and as often as anyone likes, at no
-    further cost. The records are read once, and the ledger is charged, in its file where it has one, before the noise
-    is drawn: a process that dies in between loses budget, never privacy.
+    further cost. The records are read once. The ledger is charged before the noise is drawn, in its file if it has one:
+    a process that dies in between loses budget, never privacy.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ def release(
     weights : [k]
         In place of shares: those with which the sum of the noise's variances, so weighted, is least.
     columns
-        Of a DataFrame: the column of each field, or a list of columns for a field that is a vector; by default each
+        For a DataFrame: the column of each field, or a list of columns for a field that is a vector. By default each
         column is a field.
     noise
         The source of the noise; with other bytes than those of the operating system it is ``"simulation-grade"``, and
@@ -90,7 +90,7 @@ def release(
     Raises
     ------
     BudgetExceeded
-        If the ledger cannot pay. Nothing is released then.
+        If the ledger has too little left. Nothing is released then.
     TypeError, ValueError
         If an argument is unusable, or n is not the number of records. Nothing is charged then. If a record has an entry
         that is not finite, or contributes what is not finite or what the statistic's sensitivity is not about. Then the
@@ -107,9 +107,9 @@ def release(
     -----
     *Gaussian noise.* Contributions are added as integers, in steps of at most 2⁻³² of the noise's standard deviation σ,
     and the noise is a Normal draw rounded to the same steps. So the value is what an ideal Gaussian mechanism releases
-    of the rounded sum, rounded: a promise that is exact and composes with everything else in the ledger. Of counts the
-    sum is exact; of other statistics it is off by at most n 2⁻³³ σ, the only difference from the law that the release
-    states.
+    of the rounded sum, rounded: a promise that is exact and composes with everything else in the ledger. The sum of
+    counts is exact. For other statistics it is off by at most n 2⁻³³ σ, the only difference from the distribution that
+    the release states.
 
     *Laplace noise.* It is drawn exactly, as a whole number of steps with probabilities proportional to
     exp(-|k| step / b), by Algorithm 2 of Canonne, Kamath and Steinke (2020). Sums of whole numbers have steps of 1, and
@@ -222,7 +222,7 @@ def family_of(part: Part) -> Callable[..., Mechanism]:
 def announce(blank: Release, n: int | UnknownCount, statistic: RecordStatistic) -> Release:
     """The release of the largest sum that there could be, which is warned of where single precision cannot hold it.
 
-    The warning does not depend on the records, and comes before the charge: an error would lose what is paid for.
+    The warning does not depend on the records, and comes before the charge: an error would lose what is charged.
     """
     largest = ceil(expected_number(n) * statistic.radius(2))  # some noise is whole
     return replace(blank, value=jnp.full(len(blank.value), largest, blank.value.dtype), n=n)

@@ -1,1 +1,1 @@
-"""Private runs: charged in parts before they are made, without losing draws that were paid for."""
+"""Private runs: charged in parts before they are made, without losing draws that were charged."""

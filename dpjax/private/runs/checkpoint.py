@@ -1,4 +1,4 @@
-"""The checkpoint of a private run: all paid-for draws, continued only by the same run."""
+"""The checkpoint of a private run: all draws that were charged, continued only by the same run."""
 
 import hashlib
 import secrets
@@ -40,7 +40,7 @@ class Checkpoint(CheckpointFile):
         self.run = secrets.token_hex(8)
 
     def save(self, total: int, status: Status) -> None:
-        """Write what was paid for; whatever happens, the file holds it or what it held before.
+        """Write what was charged; whatever happens, the file holds it or what it held before.
 
         Raises
         ------
@@ -58,7 +58,7 @@ class Checkpoint(CheckpointFile):
         Parameters
         ----------
         start
-            Where the run would start otherwise, for the structure, types and shapes.
+            The start that the run would otherwise have, for the structure, types and shapes.
 
         Raises
         ------

@@ -54,7 +54,8 @@ class PrivateDraws:
     Attributes
     ----------
     draws
-        A pytree with leading axes [chains, draws], on the scale of the model. This alone is what the budget pays for.
+        A pytree with leading axes [chains, draws], on the scale of the model. This alone is what the budget is spent
+        on.
     not_private
         `Diagnostics`; showing them to anyone else costs privacy that nothing accounts for.
     ledger
@@ -65,7 +66,7 @@ class PrivateDraws:
         The number of iterations per kept draw.
     final_states
         The kernel's states of the chains after the last iteration, leaves [chains, ...]: functions of the answers that
-        were paid for. Passed as `positions`, a result goes on from them.
+        were charged. Passed as `positions`, a result goes on from them.
     parts
         How many of the iterations each part of the run has made, by the marks under which the ledger was charged.
 
@@ -99,8 +100,8 @@ class PrivateDraws:
     def privacy_spent(self) -> PrivacySpent:
         """The privacy cost of everything charged to the ledger, this run and earlier ones; quote its budget instead.
 
-        Where a run stops may depend on its draws, as when no proposal is accepted, and so may this number. It is then
-        no guarantee: that is ``ledger.budget``.
+        The end of a run may depend on its draws, as when no proposal is accepted, and so may this number. It is then no
+        guarantee: that is ``ledger.budget``.
         """
         return self.ledger.privacy_spent()
 

@@ -39,7 +39,7 @@ __all__ = [
 ]
 
 NUM_PARTS = 10
-"""A run is charged in this many parts at least, so that one that breaks off pays for little that it has not drawn."""
+"""A run is charged in this many parts at least, so that one that breaks off was charged for little not drawn."""
 LEAST_CAPACITY, MOST_DRAWS = 4, 10_000
 """Draws of a chain that a part has room for; with the same room, short runs share one program."""
 SECONDS_OF_PART = 2.0
@@ -55,7 +55,7 @@ COST_OF_CHARGE = 0.1
 class Run:
     """What stays as it is from the first iteration to the last; `total` counts those of an earlier run that goes on.
 
-    Of several devices in `mesh`, which share the chains, each has all of the records. `part` marks the charges, up to
+    Each of several devices in `mesh`, which share the chains, has all of the records. `part` marks the charges, up to
     its iterations.
     """
 
@@ -83,7 +83,7 @@ class Totals(NamedTuple):
 
 
 class Status(NamedTuple):
-    """All that a run has paid for so far.
+    """All that a run was charged for so far.
 
     Attributes
     ----------
@@ -170,7 +170,7 @@ def is_stuck(start: Status, status: Status) -> bool:
 
 
 def advance(run: Run, status: Status, length: int) -> Status:
-    """The status after so many further iterations, which are paid for: a multiple of the thinning."""
+    """The status after so many further iterations, which are charged: a multiple of the thinning."""
     number = length // run.thin
     numbers = {"start": np.int32(status.done), "length": np.int32(number), "thin": np.int32(run.thin)}
     chunk = make_chunk(run, run.target, run.chain_keys, status.states, numbers)

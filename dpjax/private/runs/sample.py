@@ -68,8 +68,8 @@ def sample(
     kernel
         Such as `dp_hmc` builds.
     positions
-        Where the chains start, unconstrained, with leading axis [chains]. They must not be computed from the records,
-        or only by way of this ledger. Or the `PrivateDraws` of an earlier run of the kernel, which then goes on: its
+        The starts of the chains, unconstrained, with leading axis [chains]. They must not be computed from the records,
+        or only by way of this ledger. Or the `PrivateDraws` of an earlier run of the kernel, which then continues. Its
         draws come first in the result, and with the same key the two runs are the one that they would have been.
     ledger
         The budget and all that was spent of it; without a default.
@@ -77,10 +77,10 @@ def sample(
         Iterations of each chain, further ones where a run goes on; a multiple of `thin`. None for as many as the budget
         allows.
     thin
-        The number of iterations per kept draw. Draws that are not kept are paid for as well.
+        The number of iterations per kept draw. Draws that are not kept are charged as well.
     checkpoint
-        A file. What is paid for is saved there as it comes, every few seconds, before more is charged; a call with the
-        same arguments goes on from it. It is **as confidential as the records**, other than the draws in it. A ledger
+        A file. What was charged is saved there as it comes, every few seconds, before more is charged; a call with the
+        same arguments continues from it. It is **as confidential as the records**, other than the draws in it. A ledger
         that was not charged for all of it, as one that begins anew, is charged for the rest: keep it in a file, too.
     devices
         The devices over which chains are spread, as in `dpjax.sample`, of this process alone. Each holds all records.
@@ -88,23 +88,23 @@ def sample(
     Raises
     ------
     TypeError, ValueError
-        If an argument is out of range; if the kernel makes no noisy queries; if the starts are outside the prior's
-        support, or noise and bounds let no chain move even without records; if the checkpoint is that of another run;
-        or if the budget does not allow the iterations. No query is made then.
+        If an argument is out of range, or the kernel makes no noisy queries. If the starts are outside the prior's
+        support, or noise and bounds let no chain move even without records. If the checkpoint is that of another run.
+        If the budget does not allow the iterations. No query is made then.
     RuntimeError, KeyboardInterrupt
-        If another run is using the checkpoint, since each would write over what the other has paid for; and what breaks
-        the run off before its first draw.
+        If another run is using the checkpoint, since each would write over what was charged to the other; and what
+        breaks the run off before its first draw.
 
     Warns
     -----
     UserWarning
-        If a ledger is charged for the iterations in a checkpoint; or if fewer are made than asked for, with the reason:
-        an interruption, an error, a budget that others have spent, a file that cannot be written, or chains that do not
+        If a ledger is charged for the iterations in a checkpoint. If fewer are made than asked for, with the reason: an
+        interruption, an error, a budget that others have spent, a file that cannot be written, or chains that do not
         move. The draws made are returned all the same.
 
     Notes
     -----
-    The first Ctrl-C ends the run after the part of a few seconds that is paid for; a second one at once, and loses it.
+    The first Ctrl-C ends the run after the part of a few seconds that was charged; a second one at once, and loses it.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def split_keys(key: Key, num_chains: int) -> tuple[Key, Key]:
 
 
 def report(run: Run, status: Status, reason: str | BaseException | None, path: Path | None) -> PrivateDraws:
-    """The draws that are paid for, with a warning if something broke the run off; what did, if there are none."""
+    """The draws that were charged, with a warning if something broke the run off; what did, if there are none."""
     if status.done == 0:
         raise reason if isinstance(reason, BaseException) else KeyboardInterrupt(reason)
     if reason is not None:
@@ -287,8 +287,8 @@ def choose_iterations(kernel: PrivateKernel, ledger: Ledger, start: Status, aske
 def rehearse(run: Run, status: Status, keys: Key) -> None:
     """Raise if the noise, the bounds or the steps let no chain move, or lead out of the finite numbers.
 
-    The program that the run will use is run with every record left out, so that nothing is asked of them, and neither
-    the noise nor the prior depends on them.
+    The program that the run will use is run with every record left out. So nothing is asked of them, and neither the
+    noise nor the prior depends on them.
 
     Raises
     ------

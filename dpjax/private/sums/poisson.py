@@ -19,7 +19,7 @@ SLACK = 2.0**-22
 """By how much of itself a hazard is reduced: more than the rounding of the chances of bits."""
 
 LONGEST = 2.0**-40
-"""The chance of a longer gap than is told apart, if the records do not end before: after it none takes part."""
+"""The chance of a longer gap than is distinguished, if the records do not end before: after it none takes part."""
 
 
 class SampledSum(NamedTuple):

@@ -21,8 +21,11 @@ from dpjax.private.fixed_point import LARGEST_BLOCK, MOST_RECORDS
 __all__ = ["Target", "Terms", "model_target", "target"]
 
 CHUNK_SIZE = 256
-"""Number of records whose gradients are in memory at once. Those of 4 chains in 2 dimensions then fit a core's first
-cache: with 512 a record takes twice as long; in 10 dimensions times from 256 to 1024 differ by a tenth."""
+"""Number of records whose gradients are in memory at once.
+
+Those of 4 chains in 2 dimensions then fit a core's first cache: with 512 a record takes twice as long. In 10 dimensions
+times from 256 to 1024 differ by a tenth.
+"""
 
 RECORDS_END_TO_END = 16
 """Smallest number of records for this check: a public table may well have a multiple of fewer entries."""

@@ -27,8 +27,8 @@ def objective_perturbation(coefficients: Any, loss: Loss, *, noise: Any, regular
     noise
         The distribution of b: `dpjax.VectorLaplace` or `dpjax.Gaussian`.
     regularization : [] or [d]
-        The penalty λ, or that of each coefficient; 0 for an intercept that is not penalised. Of an objective that is a
-        mean over n records, n times its penalty.
+        The penalty λ, or that of each coefficient; 0 for an intercept that is not penalised. If the objective is a mean
+        over n records, n times its penalty.
     n
         The public number of records, as in `dpjax.Release`.
 
@@ -45,7 +45,7 @@ def objective_perturbation(coefficients: Any, loss: Loss, *, noise: Any, regular
     TypeError, ValueError
         If the coefficients are not finite, the loss is no hashable function, a penalty is negative or not one for each
         coefficient, or the noise is of another kind. When a model is given: if the loss of its records is not one
-        finite number, not convex, or the sum of its Hessians with the penalties is never positive definite.
+        finite number or not convex. If the sum of its Hessians with the penalties is never positive definite.
 
     Notes
     -----

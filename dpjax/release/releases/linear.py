@@ -51,18 +51,18 @@ def linear(
     -------
     Release
         With noise before, of a matrix whose columns are linearly independent: the noisy sums themselves, which follow.
-        Of one whose rows are: `dpjax.MultivariateGaussian` noise on the combinations (`dpjax.statistics.linear`), if
-        the noise was Gaussian. With noise after: the mechanism on the combinations.
+        If the rows are independent: `dpjax.MultivariateGaussian` noise on the combinations (`dpjax.statistics.linear`),
+        if the noise was Gaussian. With noise after: the mechanism on the combinations.
 
     Raises
     ------
     TypeError, ValueError
-        If shapes do not fit; with noise before, the numbers contradict each other, neither rows nor columns are
-        independent, or the rows are and the noise is not Gaussian; or `dpjax.Release` refuses its part.
+        If shapes do not fit. With noise before: if the numbers contradict each other, or neither rows nor columns are
+        independent, or the rows are and the noise is not Gaussian. If `dpjax.Release` rejects its part.
 
     Notes
     -----
-    Sums that follow are known to the rounding of floats, and to half of the last decimal that was published: within
+    Sums that follow are known to the rounding of floats, and to half of the last decimal that was published. Within
     that of a bound of `dpjax.Censored`, or of a whole number under integer noise, they are taken to be there. So the
     last decimal is to be far below the noise. Whole numbers are taken for exact ones.
 

@@ -59,7 +59,7 @@ def moments(
     Returns
     -------
     Release
-        Of all 3 k noisy sums, which follow from what was published.
+        The release of all 3 k noisy sums, which follow from what was published.
 
     Raises
     ------

@@ -69,7 +69,7 @@ def subset_selection(subsets: Any, *, keep: float, field: str = "cell", people: 
     subsets : [m, c]
         Which categories are in each reported subset, as 0 and 1.
     keep
-        The probability that the true category is in the subset; the others are drawn uniformly. Of subsets of d
+        The probability that the true category is in the subset; the others are drawn uniformly. For subsets of d
         categories under ε it is d e^ε / (d e^ε + c - d).
     field
         The integer record field [] that holds the category.
@@ -140,7 +140,7 @@ def local_hashing(
     Raises
     ------
     TypeError, ValueError
-        If hashes are not whole numbers from 0 to g - 1, there is not one row of them for each report, or the
+        If hashes are not whole numbers from 0 to g - 1, or there is not one row of them for each report. If the
         probability is not strictly between 0 and 1.
 
     Examples

@@ -164,8 +164,8 @@ def interval_quantile(
         The upper end.
     num_bins
         The number of bins on which records are counted. The log-density is off by at most ε / Δ times the number of
-        records in the fullest bin (`dpjax.mechanisms.IntervalQuantile.error_bound` computes a bound), and a sweep's
-        cost grows with the number of bins.
+        records in the fullest bin (`dpjax.mechanisms.IntervalQuantile.error_bound` computes a bound). A sweep's cost
+        grows with the number of bins.
     field
         The record field [].
     epsilon

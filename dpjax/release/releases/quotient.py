@@ -54,7 +54,7 @@ def quotient(
 
     Notes
     -----
-    Where the noisy denominators were published too, ``value * denominators`` are the noisy numerators: join the
+    If the noisy denominators were published too, ``value * denominators`` are the noisy numerators: join the
     `dpjax.Release` of both by `dpjax.joint`. That is exact for noise of any kind, and knows more.
 
     Examples

@@ -25,8 +25,8 @@ def likelihoods(
     field
         The integer record field [] that holds the category.
     people : [m]
-        Who made each report: 0, ..., n - 1 for n persons, each with one report or more. Where a person made several,
-        with noise of their own, their probabilities multiply. By default every report is that of another person.
+        Who made each report: 0, ..., n - 1 for n persons, each with one report or more. If a person made several, with
+        noise of their own, their probabilities multiply. By default every report is that of another person.
     largest_ratio
         The largest log ratio of the probabilities of any one report in two categories, where it is known:
         `dpjax.describe` tells the promise that follows.

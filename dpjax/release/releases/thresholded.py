@@ -14,7 +14,7 @@ from dpjax.release.checks import check_mechanism
 from dpjax.statistics import cells
 
 MAX_KEYS = 100_000
-"""The largest table: its cells are told apart one by one, and unpublished ones take their place too."""
+"""The largest table: its cells are numbered one by one, and unpublished ones take their place too."""
 
 
 def thresholded(
@@ -35,7 +35,7 @@ def thresholded(
     Parameters
     ----------
     keys
-        The published keys: any values that can be told apart, such as names of pages.
+        The published keys: any distinct values, such as names of pages.
     values : [k]
         Their published noisy counts, all at least the threshold.
     all_keys
@@ -59,8 +59,8 @@ def thresholded(
     -------
     Release
         Of `dpjax.statistics.cells`. Keys that were not published have for a value the largest below the threshold that
-        the mechanism can release: a multiple of the step of `dpjax.Rounded`, a whole number under integer noise, else
-        the next floating-point number.
+        the mechanism can release. That is a multiple of the step of `dpjax.Rounded`, a whole number under integer
+        noise, else the next floating-point number.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def place_keys(keys: Iterable[Hashable], all_keys: Iterable[Hashable] | int) -> 
 
 
 def as_categories(argument: str, keys: Iterable[Hashable]) -> dict[Hashable, int]:
-    """The place of each key, or an error unless they can be told apart."""
+    """The place of each key, or an error unless they are distinct."""
     remedy = "Pass names, numbers or tuples of them, each once."
     if isinstance(keys, (str, bytes)) or getattr(keys, "ndim", 1) != 1 or not isinstance(keys, Iterable):
         fail(argument, describe(keys), "a sequence of keys", remedy, error=TypeError)
