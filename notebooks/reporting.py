@@ -8,10 +8,10 @@
 # %% [markdown]
 # # Reporting a private posterior
 #
-# What should a paper, or an agency's notice, report about an analysis of a noisy release? Six things: what was released
-# and what that promises, the model, how the posterior was computed, whether the chains agree, whether the model fits, and
-# the answer without the noise model. This notebook prints each from the objects themselves, so that no number is copied by
-# hand.
+# What should a paper, or an agency's notice, report about an analysis of a noisy release? Six things: what was
+# released, what that promises, the model, how the posterior was computed, whether the chains agree and the model fits,
+# and the answer without the noise model. This notebook prints each from the objects themselves, so that no number is
+# copied by hand.
 
 # %%
 import platform

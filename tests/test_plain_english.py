@@ -25,7 +25,7 @@ PHRASES = {
     "a sentence that begins with Of": r"(?:^|(?<=[.:] ))Of \w[^.?]*?\b(?:is|are|was|were|do|does|has|have)\b",
     "pay, buy or worth": r"\b(?:pays?|paid|paying|buys?|bought|buying|worth)\b",
     "a sweep, release or draw for per": r"\b(?:iterations?|proposals?|moves?|gradients?|steps?|seconds?|"
-    r"times|draws?|effective draws?|evaluations?) a (?:sweep|release|draw)\b",
+    r"times|draws?|effective draws?|evaluations?) a (?:sweep|release|draw)\b(?! makes)",
     "perfect start": r"\bperfect starts?\b",
     "planted fault": r"\bplant(?:s|ed)? (?:\w+ )?(?:faults?|wrong)\b",
     "given innovations": r"\bgiven innovations\b",
@@ -35,7 +35,10 @@ PHRASES = {
 }
 """What is found by what pattern."""
 
-ABBREVIATIONS = re.compile(r"\b(?:e\.g|i\.e|cf|vs|al|No|Eq|Sec|Thm|Fig|p|pp|approx|resp|ed|eds|vol|St|Dr|[A-Z])\.(?= )")
+WORD = re.compile(r"\W*(?:a|[^\W\d_]{2,}(?:\W[^\W\d_]+)*|\d[\d.,]*)\W*", re.I)
+"""A word or a number; a symbol of a formula is neither."""
+
+ABBREVIATIONS = re.compile(r"\b(?:e\.g|i\.e|cf|vs|al|No|Eq|Sec|Thm|Fig|p|pp|approx|resp|ed|eds|vol|St|Dr)\.(?= )")
 
 
 def texts() -> Iterator[tuple[str, str]]:
@@ -101,8 +104,9 @@ def sentences(text: str) -> Iterator[str]:
     text = re.sub(r"^( *)```.*?^\1```|^ *--8<--.*?$|<!--.*?-->|<[^>\n]+>", "\n\n", text, flags=re.M | re.S)
     text = re.sub(r"(?<=\n\n)(?: {4,}[^\n*-][^\n]*\n)+", "\n", text)
     text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+    text = re.sub(r"^ *\|.*$", lambda row: row[0].replace("|", "\n\n"), text, flags=re.M)
     text = re.sub(r"``[^`]+``|`[^`]+`|\$[^$]+\$", "CODE", text)
-    for block in re.split(r"\n\s*\n|^ *(?:[*+-]|\d+\.|:|#+|>|\?\?\?|!!!) +|\||^(?=\*\*)|(?<=\\)\n", text, flags=re.M):
+    for block in re.split(r"\n\s*\n|^ *(?:[*+-]|\d+\.|:|#+|>|\?\?\?|!!!) +|^(?=\*\*)|(?<=\\)\n", text, flags=re.M):
         block = ABBREVIATIONS.sub(lambda found: found[0][:-1], re.sub(r"[*_]{2,}|(?<!\w)[*_]|[*_](?!\w)", "", block))
         yield from re.split(r"(?<=[.?!])[\"')]* +(?=[^a-z]|dpjax\b|float\d)", " ".join(block.split()))
 
@@ -110,9 +114,9 @@ def sentences(text: str) -> Iterator[str]:
 def findings(text: str) -> Iterator[tuple[str, str]]:
     """What is found in a text: the kind of it, and the sentence."""
     for sentence in sentences(text):
-        words = [word for word in sentence.split() if re.search(r"\w", word)]
-        if len(words) > MOST_WORDS:
-            yield f"{len(words)} words", sentence
+        words = sum(bool(WORD.fullmatch(token)) for token in sentence.split())
+        if words > MOST_WORDS:
+            yield f"{words} words", sentence
         yield from ((kind, sentence) for kind, pattern in PHRASES.items() if re.search(pattern, sentence))
 
 

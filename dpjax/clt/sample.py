@@ -97,7 +97,7 @@ def sample_clt(
     TypeError, ValueError
         If the input is unusable, or there is no such approximation (before compilation). If the value has a part
         without noise that does not vary. If no start of positive density is found. If the quadrature moves the mean of
-        the sum by more than a tenth of a standard deviation, or its variance by more than a tenth, as it does if counts
+        the sum by more than a tenth of a standard deviation, or its variance by more than a tenth. It does so if counts
         lie beyond the points.
     KeyboardInterrupt
         If the run is interrupted before its first draw; later, the draws made are returned with a warning.

@@ -59,7 +59,7 @@ class Sketch(NamedTuple):
     """A quantile sketch of each of k numbers (Munro and Paterson 1980).
 
     Values are buffered until there are `LEVEL_SIZE` of them, which are sorted into level 0. Two sets of one level are
-    merged into one of the next. Of both in order every second value is kept, in turn the odd and the even ones, with
+    merged into one of the next. Every second value of both in order is kept, in turn the odd and the even ones, with
     twice the weight.
 
     Parameters

@@ -25,8 +25,8 @@ __all__ = ["ObjectivePerturbation"]
 class ObjectivePerturbation(Mechanism):
     """Releases the θ that minimises Σ ℓ(θ; x) + θᵀ Λ θ / 2 + bᵀ θ, with Λ diagonal and b a draw of noise.
 
-    The statistic is the sum over records of two parts: the gradient [d] of the loss at the published θ, and the upper
-    triangle of its Hessian [d (d + 1) / 2], row by row.
+    The statistic is the sum over records of the gradient [d] of the loss at the published θ. It also has the upper
+    triangle of the loss's Hessian [d (d + 1) / 2], row by row.
 
     Parameters
     ----------

@@ -81,9 +81,9 @@ class Quotient(Mechanism):
 
     Notes
     -----
-    The density of r is the integral over b of |b| f_u(r b − A) f_v(b − B): of Gaussian noise Hinkley's (1969), of
-    Laplace noise four integrals of a line times an exponential function, and else a quadrature, exact to rounding. With
-    integer noise it is a sum over whole numbers: four geometric sequences, or as many terms as are above rounding.
+    The density of r is the integral over b of |b| f_u(r b − A) f_v(b − B). For Gaussian noise it is Hinkley's (1969),
+    for Laplace noise four integrals of a line times an exponential function, and else a quadrature, exact to rounding.
+    With integer noise it is a sum over whole numbers: four geometric sequences, or as many terms as are above rounding.
     A whole numerator of 0 is the quotient 0, which has a probability; a whole denominator of 0 gives no quotient, NaN
     in draws.
 

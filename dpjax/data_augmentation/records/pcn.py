@@ -1,7 +1,7 @@
 """Preconditioned Crank–Nicolson moves (pCN) over blocks of the records' standard Normal noise.
 
 A record is x = T(θ, v) with noise v ~ N(0, 1); given the record, v is drawn where several numbers give it. The proposal
-is T(θ, ρ v + √(1 − ρ²) ξ) with fresh ξ ~ N(0, 1), a move that is reversible for p(records | θ), so that a block of
+is T(θ, ρ v + √(1 − ρ²) ξ) with fresh ξ ~ N(0, 1), a move that is reversible for p(records | θ). So a block of
 neighbouring records accepts its proposals with probability min(1, η′ / η): Cotter, Roberts, Stuart and White (2013),
 section 4. With ρ = 0 and blocks of one record this is IMwG.
 

@@ -84,8 +84,8 @@ def proposed_records(channel: Mechanism | Binned, component: Component, num_prop
 
     One proposal is accepted with probability min(1, q(z | y') / q(z | y)), which is at least e^(-ε) for an ε-private
     channel. With one release η of all records, proposals are accepted in turn, by the ratio of η. From several
-    proposals and the current record, one is drawn with probability ∝ q(z | ·): iterated sampling importance resampling
-    (Andrieu, Lee and Vihola 2018), which approaches an exact draw as the number of proposals grows.
+    proposals and the current record, one is drawn with probability ∝ q(z | ·). This is iterated sampling importance
+    resampling (Andrieu, Lee and Vihola 2018), which approaches an exact draw as the number of proposals grows.
     """
     return (
         one_proposal(channel, component) if num_proposals == 1 else several_proposals(channel, component, num_proposals)

@@ -201,11 +201,11 @@ def check_worth(expected: Forecast, num_chains: int, num_iterations: int) -> Non
     if found.effective_draws >= MANY_DRAWS:
         return
     worth = (
-        f"{num_chains} chains of {num_iterations} iterations, worth about {found.effective_draws:.2g} independent draws"
-        f" after a warm-up of about {found.num_warmup} iterations each"
+        f"{num_chains} chains of {num_iterations} iterations, which give about {found.effective_draws:.2g} independent"
+        f" draws after a warm-up of about {found.num_warmup} iterations each"
     )
     remedy = (
-        f"One chain of all the iterations is worth about {expected.alone.effective_draws:.2g}, one of"
+        f"One chain of all the iterations gives about {expected.alone.effective_draws:.2g}, one of"
         f" {expected.enough} about {expected.best.effective_draws:.2g}, and longer ones hardly more. What helps is a"
         " larger ε, more records, fewer parameters, a larger clipped_ratios, or a pilot of more records to start from;"
         " or release noisy sums once, by private.release, and draw from the posterior given them."
@@ -220,8 +220,8 @@ def check_shape(stiffness: float) -> None:
     if stiffness > STIFF:
         warnings.warn(
             f"private.plan takes the posterior to be close to Normal, but its curvature is up to {stiffness:.2g} times"
-            " that at its mode: the run may be worth far less than forecast. Write the target in other parameters, in"
-            " which it is rounder, or release noisy sums once, by private.release.",
+            " that at its mode: the run may give far fewer draws than forecast. Write the target in other parameters,"
+            " in which it is rounder, or release noisy sums once, by private.release.",
             stacklevel=3,
         )
 
@@ -229,9 +229,9 @@ def check_shape(stiffness: float) -> None:
 def advise(expected: Forecast) -> tuple[str, ...]:
     """The expected efficiency, and that of other divisions of the budget, in words."""
     return (
-        f"the run is worth about {expected.run.effective_draws:.3g} independent draws, after a warm-up of"
+        f"the run gives about {expected.run.effective_draws:.3g} independent draws, after a warm-up of"
         f" {expected.run.num_warmup} iterations of each chain",
-        f"one chain of all iterations would be worth {expected.alone.effective_draws:.3g}, one of {expected.enough}"
+        f"one chain of all iterations would give {expected.alone.effective_draws:.3g}, one of {expected.enough}"
         f" about {expected.best.effective_draws:.3g}, and longer ones hardly more",
     )
 

@@ -279,7 +279,7 @@ def plan(
         unravel=pilot.unravel,
         assumptions=(
             *describe(source, ratio, budget, num_chains, energy, clipped_ratios),
-            f"the best single chain is worth about {own.worth:.3g} draws with records clipped on the parameters' own"
+            f"the best single chain gives about {own.worth:.3g} draws with records clipped on the parameters' own"
             f" scale, and {white.worth:.3g} on that on which the pilot's posterior is N(0, I):"
             f" the {'second' if is_scaled else 'first'} is taken",
             *advise(expected),

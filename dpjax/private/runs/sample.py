@@ -98,9 +98,9 @@ def sample(
     Warns
     -----
     UserWarning
-        If a ledger is charged for the iterations in a checkpoint. If fewer are made than asked for, with the reason: an
-        interruption, an error, a budget that others have spent, a file that cannot be written, or chains that do not
-        move. The draws made are returned all the same.
+        If a ledger is charged for the iterations in a checkpoint. If fewer are made than asked for, with the reason. It
+        may be an interruption, an error, a budget that others have spent, a file that cannot be written, or chains that
+        do not move. The draws made are returned all the same.
 
     Notes
     -----

@@ -112,7 +112,7 @@ def as_categories(argument: str, keys: Iterable[Hashable]) -> dict[Hashable, int
         fail(argument, describe(keys), "a sequence of keys", remedy, error=TypeError)
     listed = list(keys)
     if not all(isinstance(key, Hashable) for key in listed):
-        fail(argument, "keys that cannot be hashed", "keys that can be told apart", remedy, error=TypeError)
+        fail(argument, "keys that cannot be hashed", "keys that can be hashed", remedy, error=TypeError)
     places = {key: place for place, key in reversed(list(enumerate(listed)))}
     if len(places) < len(listed):
         repeated = next(key for place, key in enumerate(listed) if places[key] != place)
