@@ -4,8 +4,9 @@ The Wikimedia Foundation publishes noisy counts of the views of each page from e
 columns `country`, `project`, `page_id`, and the count `private_count` or `gbc`. The noise by day is documented
 (https://analytics.wikimedia.org/published/datasets/country_project_page/00_README.html, and that of
 ``country_project_page_historical`` and ``country_project_page_historical_pre_2017``). Up to 8 February 2017 it is
-Laplace noise of scale 300, with a threshold of 3,500. Up to 5 February 2023 the scale is 30 and the threshold 450. Then it is
-Gaussian noise of standard deviation 10, with a threshold of 90. From 15 February 2024 on it depends on the country.
+Laplace noise of scale 300, with a threshold of 3,500. Up to 5 February 2023 the scale is 30 and the threshold 450. Then
+it is Gaussian noise of standard deviation 10, with a threshold of 90. From 15 February 2024 on it depends on the
+country.
 """
 
 import csv
