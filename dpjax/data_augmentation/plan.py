@@ -56,7 +56,7 @@ class SweepPlan:
     parameter_kernel
         How the parameters move given the records; None for the model's own update.
     noise
-        What the non-centred step does with the noise of the records: it is fixed (held); or its mean and scatter are
+        What the non-centred step does with the latent normals. They are fixed (held); or their mean and scatter are
         moved with the parameters, optionally by a surrogate of the released sum that is corrected exactly.
     refresh
         Whether `dpjax.sample` makes refreshes between sweeps: proposals of new parameters and wholly new records.
@@ -227,7 +227,7 @@ def interweaving(model: Model, release: PrivateRelease, imputation: Imputation) 
 
 
 def choose_imputation(model: Model, release: PrivateRelease, choice: Imputation | Literal["auto"] | None) -> Imputation:
-    """The imputation for a choice: by default IMwG; for ``"auto"`` pCN tuned in warm-up if its blocks can pay.
+    """The imputation for a choice: by default IMwG; for ``"auto"`` pCN tuned in warm-up if its blocks can save time.
 
     Raises
     ------

@@ -59,9 +59,8 @@ def sample_batch(
 
     Each release has its own chains, and its own warm-up, by one program. Release i is sampled as by `sample` with the
     key ``jax.random.fold_in(key, i)``, to rounding, but for the rates of sweeps and refreshes, which are chosen for all
-    together: with ``refresh=False`` a study may look at any of them again alone.
-    (Records of an unknown number have as many rows for all releases as one of them needs: pass that ``capacity`` to
-    repeat one.)
+    together. With ``refresh=False`` a study may look at any of them again alone. (Records of an unknown number have as
+    many rows for all releases as one of them needs: pass that ``capacity`` to repeat one.)
 
     Parameters
     ----------

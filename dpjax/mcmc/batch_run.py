@@ -1,7 +1,7 @@
 """A run of a batch: that of `dpjax.mcmc.run` with the chains and the tuning of every release.
 
-The chains of some releases, side by side, make a whole chunk before those of others: what they move fits the cache of
-a processor, and their loops wait for fewer others to end. An accelerator takes all releases at once.
+The chains of some releases, side by side, make a whole chunk before those of others. What they move fits the cache of a
+processor, and their loops wait for fewer others to end. An accelerator takes all releases at once.
 """
 
 import sys

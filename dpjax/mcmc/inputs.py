@@ -20,8 +20,11 @@ from dpjax.release.unknown_count import is_unknown
 LARGE_SAMPLE: Literal["large-sample"] = "large-sample"
 
 RECORDS_FOR_LARGE_STARTS = 10_000
-"""Number of records from which chains start at the Normal approximation: from the prior they take hundreds of sweeps to
-arrive, of milliseconds each, where the approximation takes some seconds at any number."""
+"""Number of records from which chains start at the Normal approximation.
+
+From the prior they take hundreds of sweeps to arrive, of milliseconds each. The approximation takes some seconds at any
+number.
+"""
 
 
 def check_keep(keep: Any, collect: Any) -> bool:

@@ -44,22 +44,24 @@ PART_COST = 0.4
 for 10,000 in float32 0.25."""
 
 MARGIN = 1.5
-"""The fewest refreshes must give so many times as many effective draws for their cost as other rates: a warm-up cannot
-see what chains miss that seldom enter a region, and refreshes reach every region."""
+"""The fewest refreshes must give so many times as many effective draws for their cost as other rates.
+
+A warm-up cannot see what chains miss that seldom enter a region, and refreshes reach every region.
+"""
 
 LEAST_DRAWS = 0.5
-"""Fewest effective draws of a step, in units of what a sweep gives: draws that are kept are worth something, too."""
+"""Fewest effective draws of a step, in units of what a sweep gives: draws that are kept are of some use, too."""
 
 
 class Costs(NamedTuple):
     """Costs in units of a proposal, which draws n records and adds up their statistic once.
 
-    Measured on one CPU core in float64, in these units. Sweeps: of a regression of 100 records 6.0, without
-    interweaving 2.2, by SOMA at all places 13.9; with noise moved by surrogate 14.7 for 1,000 records, 9.0 for 4,000
-    and 6.5 for 10,000; of a Normal model 5.5, of an exponential one 3.5; of Normal, Poisson and gamma records in
-    NumPyro 5.5, 9.1 and 2.4. Refreshes: 2.2 to 2.6 for the regression of 100 records (19 µs beside 49 µs for a sweep
-    in float32, 27 beside 58 in float64), 2.0, 9.0 and 1.7 for Normal, Poisson and gamma records. Weighing eight
-    candidates: 1.4, 1.2 and 0.6 for 100, 1,000 and 10,000 of the regression's.
+    Measured on one CPU core in float64, in these units. Sweeps of a regression of 100 records: 6.0, without
+    interweaving 2.2, by SOMA at all places 13.9. With the latent normals moved by surrogate: 14.7 for 1,000 records,
+    9.0 for 4,000 and 6.5 for 10,000. Sweeps of a Normal model: 5.5, of an exponential one 3.5. Of Normal, Poisson and
+    gamma records in NumPyro they take 5.5, 9.1 and 2.4. Refreshes: 2.2 to 2.6 for the regression of 100 records (19 µs
+    beside 49 µs for a sweep in float32, 27 beside 58 in float64). For Normal, Poisson and gamma records they take 2.0,
+    9.0 and 1.7. Weighing eight candidates: 1.4, 1.2 and 0.6 for 100, 1,000 and 10,000 of the regression's.
     """
 
     imputation: float = 2.2
@@ -148,7 +150,7 @@ def rates_after(tried: tuple[Rates, ...], place: int) -> Rates:
 def measure(refresh: RefreshTuning, place: int, draws: Parameters, thin: int) -> RefreshTuning:
     """The tuning with the autocorrelation that the rates at a place leave, where draws are enough to tell.
 
-    Of a batch it is that of some releases, in the places of all.
+    For a batch it is that of some releases, in the places of all.
     """
     kept, several = np.array(refresh.kept), np.ndim(refresh.sweeps) > 0
     releases = range(min(len(kept), MOST_MEASURED)) if several else (...,)

@@ -45,8 +45,10 @@ MIN_WINDOW = 4
 Collect = Callable[[GibbsState], Any]
 
 MANY_BYTES = 2**22
-"""Chains whose latent records take more are advanced one after another: a sweep makes arrays some times as large, and
-side by side those of all chains would be held at once."""
+"""Chains whose latent records take more are advanced one after another.
+
+A sweep makes arrays some times as large, and side by side those of all chains would be held at once.
+"""
 
 
 class RunKeys(NamedTuple):

@@ -90,34 +90,34 @@ def sample(
         See `dpjax.gibbs`.
     refresh
         Whether new parameters and wholly new records are proposed together, so that chains reach regions which moves of
-        the one given the other hardly enter; see docs/choosing.md. Warm-up chooses how often, and how rarely sweeps are
+        the one given the other hardly enter; see docs/samplers.md. Warm-up chooses how often, and how rarely sweeps are
         then made. By default wherever there are parameters that are not integrated out; for a `LocalRelease` only of
         at most 50 records.
     collect
         ``state -> pytree``: what else to keep beside each draw, for instance ``lambda state: state.latent.records``.
         Imputed records are not kept otherwise. A function defined once compiles once.
     initial
-        Parameters [chain, ...] to start from. By default over-dispersed starts are found from the prior; where 10,000
+        Parameters [chain, ...] to start from. By default over-dispersed starts are found from the prior. If 10,000
         records or more are imputed and there is a Normal approximation of their sum, chains start at draws of
         `dpjax.sample_clt`. With ``"large-sample"`` they do so for any number, and the coordinates of the kernel are
-        whitened by these draws and stay so: where a sweep is slow, a warm-up of some hundred steps then suffices. Such
+        whitened by these draws and stay so. If a sweep is slow, a warm-up of some hundred steps then suffices. Such
         starts are no wider than the posterior, so that R-hat does not see modes that they miss.
     progress
         Whether to show a bar, where standard error is a terminal; ``"lines"`` writes a line every ten seconds anywhere.
     checkpoint
         A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
-        continues it, to the same draws. Arguments are the same if their code and what it refers to are. Where nothing
-        can be written any more, the draws are returned with a warning.
+        continues it, to the same draws. Arguments are the same if their code and what it refers to are. If nothing can
+        be written any more, the draws are returned with a warning.
     until
         Stop before `num_samples` draws once these are good enough, or time is up: `dpjax.until`. The draws are the
         first ones of the run without it, and a checkpoint is continued whatever is asked for.
     keep
-        ``"summary"`` keeps no draws, so that memory does not grow with `num_samples`: mean, sd, quantiles by a sketch,
+        ``"summary"`` keeps no draws, so that memory does not grow with `num_samples`. Mean, sd, quantiles by a sketch,
         effective size and R-hat by batches are made on the way, for `Posterior.summary`.
     devices
-        What the chains are spread over: how many of this process's devices, or a list of `jax.Device`, perhaps of
-        several processes, each of which then makes the same call and gets the whole posterior; see docs/scaling.md.
-        By default as many of this process's devices as divide the number of chains.
+        The devices over which the chains are spread: their number among this process's devices, or a list of
+        `jax.Device`. If it has those of several processes, each process makes the same call and gets the whole
+        posterior; see docs/scaling.md. By default as many of this process's devices as divide the number of chains.
 
     Returns
     -------

@@ -1,8 +1,8 @@
 """Starts of the chains: over-dispersed, and of positive density under the release.
 
 Each chain takes one of several prior-predictive candidates, with probability proportional to the release's density to
-the power 1/4: nearer to the posterior than the prior, yet wider than the posterior. Where no candidate has positive
-density, single records are exchanged until their statistic comes close enough to the released value.
+the power 1/4. This is nearer to the posterior than the prior, yet wider than the posterior. If no candidate has
+positive density, single records are exchanged until their statistic comes close enough to the released value.
 """
 
 from collections.abc import Callable, Iterator
@@ -36,7 +36,7 @@ MAX_SWEEPS = 1_000
 TEMPERATURE = 4.0
 
 FEW_RECORDS = 2**16
-"""Of all chains together: with more, a search by a program that was compiled quickly takes longer than it saves."""
+"""For all chains together: with more, a search by a program that was compiled quickly takes longer than it saves."""
 
 __all__ = ["draw_large", "equilibrate", "holding", "impute_all", "tune_by"]
 
@@ -122,8 +122,8 @@ def fail_to_start(release: PrivateRelease, found: np.ndarray, initial: Parameter
         "release",
         given,
         tries,
-        f"Check that the model, with parameters from {source}, can give records near the released value, and that "
-        "the value, the mechanism's scale and the statistic are in the same units, and that n records can give it; or "
+        f"Check that the model, with parameters from {source}, can give records near the released value. Check that "
+        "the value, the mechanism's scale and the statistic are in the same units, and that n records can give it. Or "
         "pass `initial` parameters.",
     )
 

@@ -32,8 +32,10 @@ __all__ = [
 ]
 
 FIRST_LOOK, GROWTH = 100, 1.25
-"""Draws of each chain at the first look, and how many times as many there are at the next one: looks that grow apart
-cost a few times what the last of them does."""
+"""Draws of each chain at the first look, and how many times as many there are at the next one.
+
+Looks that grow apart cost a few times what the last of them does.
+"""
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,8 @@ def until(*, ess: float | None = None, r_hat: float | None = None, seconds: floa
     Parameters
     ----------
     ess
-        The smallest effective sample size, of bulk and of tails and of all parameters, is at least this; where draws
-        are not kept, that of the mean, which is not known before 640 draws of each chain.
+        The smallest effective sample size, of bulk and of tails and of all parameters, is at least this. If draws are
+        not kept it is that of the mean, which is not known before 640 draws of each chain.
     r_hat
         The largest rank-normalised split R-hat of all parameters is at most this.
     seconds
@@ -80,11 +82,11 @@ def until(*, ess: float | None = None, r_hat: float | None = None, seconds: floa
 
     Notes
     -----
-    Of a parameter that could move and has not, nothing is known, and the run goes on; constants are left out.
+    Nothing is known of a parameter that could move and has not, and the run continues; constants are left out.
 
     `ess` and `r_hat` are checked after 100 draws of each chain, and then whenever there are a quarter more. The draws
     are thus the first ones of the run without `until`, and their number is the same on every machine, unless time is
-    up. Stopping where diagnostics look good favours runs that look good early: ask for no fewer than some hundred
+    up. Stopping when diagnostics look good favours runs that look good early. Ask for no fewer than some hundred
     effective draws, and do not take a bare R-hat for more than it is. Ask for both: slow moves that are small beside
     fast ones escape effective sizes of few draws, while chains that differ by them raise R-hat.
 

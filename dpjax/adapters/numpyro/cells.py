@@ -198,7 +198,7 @@ def search(probability: Callable[[Array], Array], inner: Any, noise: Array) -> A
 def far_above_mean(inner: Any) -> Array:
     """A count that is hardly ever exceeded, of families whose tails are known.
 
-    Of others it is a hundred standard deviations above the mean, or the mean if that is infinite or not known.
+    For others it is a hundred standard deviations above the mean, or the mean if that is infinite or not known.
     """
     counted = family_counts(inner, lambda parameter: jnp.asarray(parameter, float))
     if counted is not None:

@@ -1,7 +1,7 @@
 """Forms of distributions: their values as noise that depends on their parameters little or not at all.
 
-Families with a location or a scale are standardised; others use their distribution function if it is known on the log
-scale, where neither tail saturates; discrete values are a uniform within their cell. All other distributions stay
+Families with a location or a scale are standardised. Others use their distribution function if it is known on the log
+scale, where neither tail saturates. Discrete values are a uniform within their cell. All other distributions stay
 centred.
 """
 

@@ -65,8 +65,8 @@ def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None =
     Raises
     ------
     TypeError, ValueError
-        If the model has no such plate; scales, masks, subsamples or observes sites; has a factor, a discrete or
-        improper parameter, a record site that is not named, or control flow; or if records depend on each other.
+        If the model has no such plate, or scales, masks, subsamples or observes sites. If it has a factor, a discrete
+        or improper parameter, a record site that is not named, or control flow. If records depend on each other.
 
     Notes
     -----

@@ -42,7 +42,7 @@ def build_number_check(
     quantities
         The names of the derived quantities.
     examples
-        Of the model as it was inspected.
+        The model as it was inspected.
     """
     if densities.layout.fixed or not densities.layout.takes_size:
         return None

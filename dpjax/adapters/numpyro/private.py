@@ -53,7 +53,7 @@ def private_target(
     Raises
     ------
     TypeError, ValueError
-        As `dpjax.from_numpyro` does; if the data are not numbers or of unequal number; or if the prior or a record's
+        As `dpjax.from_numpyro` does. If the data are not numbers or of unequal number. If the prior or a record's
         density depends on the other records or on their number, as with covariates that the model standardises.
 
     Notes

@@ -1,9 +1,9 @@
 """Local releases: given the parameters the records are independent, so all are updated at once.
 
-Record i has density ∝ f(x_i | θ) η(z_i | x_i). It is drawn exactly where the records are finitely many or a Normal
-field meets Laplace or Gaussian noise; counts without an upper bound are drawn exactly within random windows, after one
-independent Metropolis step that crosses what no window spans, such as the gap between no event and many; all else by
-that step alone, with a proposal from f(·|θ).
+Record i has density ∝ f(x_i | θ) η(z_i | x_i). It is drawn exactly if the records are finitely many or a Normal
+field meets Laplace or Gaussian noise. Counts without an upper bound are drawn exactly within random windows. Before
+that, one independent Metropolis step crosses what no window spans, such as the gap between no event and many. All else
+is drawn by that step alone, with a proposal from f(·|θ).
 """
 
 from typing import NamedTuple, TypeGuard
