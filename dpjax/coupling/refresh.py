@@ -50,7 +50,7 @@ def build_coupled_refresh(model: Model, release: PrivateRelease, tuning: Any) ->
 
         one, accepted = move(Position(first, records.first))
         other, accepted_too = move(Position(second, records.second))
-        # Of chains that have met, the same decision computed twice could differ by rounding.
+        # If chains have met, the same decision computed twice could differ by rounding.
         met = (same & jnp.all(records.same)) | (accepted & accepted_too)
         other = tree_where(met, one, other)
         stayed = ~(accepted | accepted_too)

@@ -40,7 +40,7 @@ def log_win_by_laplace(utility: Array, chosen: Array) -> Array:
     halved q_i. Below j of the utilities the integrand is at most 2^-j, and falls to the left like exp(j x) or faster.
     """
     below = utility - jnp.max(utility)
-    # Where pieces end changes nothing; of ties, the slope through an empty piece would be lost.
+    # The ends of pieces change nothing. With ties, the slope through an empty piece would be lost.
     low, high = laplace_pieces(jax.lax.stop_gradient(jnp.sort(below)[::-1]))
     nodes, weights = gauss_legendre()
 

@@ -258,7 +258,7 @@ def choose_labels(
         reached = slices._replace(heights=slices.heights[:size], log_shares=slices.log_shares[:size])
         return choose_slots(uniforms, reached, log_densities, state.labels)
 
-    # Under vmap all branches would be computed; and for few records the compilation does not pay.
+    # Under vmap all branches would be computed. For few records the compilation takes longer than it saves.
     worthwhile = slots.in_turn and len(uniforms) * slots.capacity >= MIN_BRANCHING
     sizes = [size for size in BRANCHES if size < slots.capacity] if worthwhile else []
     enough = jnp.sum(jnp.array(sizes, int) < slices.num_slots)
