@@ -1,4 +1,4 @@
-"""The mutants of `tests.mutants` can be planted; none is run here."""
+"""The mutants of `tests.mutants` can be made; none is run here."""
 
 from collections import Counter
 from pathlib import Path

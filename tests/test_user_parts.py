@@ -53,7 +53,7 @@ def test_shipped_imputations_take_a_users_model_mechanism_and_statistic(names: d
 
 @pytest.mark.x32
 def test_a_wrong_part_is_found(names: dict) -> None:
-    """A planted fault: the kernel forgets the ratio."""
+    """A mutation: the kernel forgets the ratio."""
     release = dpjax.Release(names["release"].value, names["StudentT"](1e6), names["total_and_large"], 10)
 
     def forgetful(model: dpjax.Model, given: dpjax.Release) -> object:

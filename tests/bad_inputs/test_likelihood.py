@@ -1,4 +1,4 @@
-"""Bad input of maximum likelihood, its intervals and its tests, refused by name before anything is compiled."""
+"""Bad input of maximum likelihood, its intervals and its tests: an error before anything is compiled."""
 
 from dataclasses import replace
 

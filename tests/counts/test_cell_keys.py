@@ -124,7 +124,7 @@ def test_a_table_with_gaps() -> None:
 
 
 def test_zeros_that_are_published_matter() -> None:
-    """The planted fault, zeros among the suppressed counts, gives means that the chains' errors tell apart."""
+    """A mutation, zeros among the suppressed counts, gives means that the chains' errors tell apart."""
     wrong = SMALL._replace(law=suppression(7, 0))
     means = [posterior_of([part], 22).counts()[0] for part in (SMALL, wrong)]
     assert np.max(np.abs(means[0] - means[1])) > 0.1
@@ -191,7 +191,7 @@ def test_contradictions_are_refused() -> None:
 @frozen_pytree
 @dataclass(frozen=True)
 class OtherWay(CellKeys):
-    """The planted fault: large counts are moved in the other direction."""
+    """A mutation: large counts are moved in the other direction."""
 
     def log_density_terms(self, value: jax.Array, statistic: jax.Array) -> jax.Array:
         return super().log_density_terms(2 * statistic - value, statistic)

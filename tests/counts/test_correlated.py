@@ -1,4 +1,4 @@
-"""Chains given correlated noise, combinations of sums and noise in steps: against enumeration, and a perfect start."""
+"""Chains given correlated noise, combinations of sums and noise in steps: enumeration, joint distribution."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -122,7 +122,7 @@ def test_combinations_of_your_own_function() -> None:
 @frozen_pytree
 @dataclass(frozen=True)
 class Uncorrelated(MultivariateGaussian):
-    """The planted fault: only the variances enter the density."""
+    """A mutation: only the variances enter the density."""
 
     def log_density(self, value: jax.Array, statistic: jax.Array) -> jax.Array:
         return jnp.sum(jax.scipy.stats.norm.logpdf(value, statistic, jnp.sqrt(jnp.diagonal(self.covariance))))

@@ -73,7 +73,7 @@ def test_windows_hold_the_law_of_the_tables() -> None:
 
 
 def test_a_sum_that_is_counted_once_for_each_cell_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: the number of records, which no swap changes, and which each of its cells adds to."""
+    """A mutation: the number of records, which no swap changes, and which each of its cells adds to."""
 
     def forget(sums: object, signs: tuple[int, ...], cells: jax.Array) -> tuple[jax.Array, jax.Array]:
         places, weight = net_change(sums, signs, cells)

@@ -107,7 +107,7 @@ def test_windows_hold_the_law_with_parameters_integrated_out(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "place"), [("skewed", 0), ("uniform size", 1)])
 def test_a_forgotten_factorial_is_noticed(name: str, place: int) -> None:
-    """A planted fault: that of the counts, or of their sum where births change it."""
+    """A mutation: that of the counts, or of their sum where births change it."""
     built = build(name)
     gammas = list(built.target.gammas)
     gammas[place] = gammas[place]._replace(sign=0 * gammas[place].sign)
@@ -155,7 +155,7 @@ def test_sums_are_carried_along(name: str) -> None:
 
 
 def test_a_swap_that_leaves_the_fibre_is_noticed() -> None:
-    """A planted fault: its signs are those of two exchanges within rows, so that known columns are not kept."""
+    """A mutation: its signs are those of two exchanges within rows, so that known columns are not kept."""
     built = build("known margins")
     moves = [move._replace(directions=replace(move.directions, signs=(1, -1, 1, -1))) for move in built.moves]
     states = sweep_from_tables(built._replace(moves=tuple(moves)), 20)
@@ -219,7 +219,7 @@ def test_moves_are_reversible(name: str) -> None:
 
 
 def test_a_window_that_is_not_symmetric_is_not_reversible() -> None:
-    """A planted fault: windows that always begin at the present value, or end there."""
+    """A mutation: windows that always begin at the present value, or end there."""
     assert imbalance("skewed", lambda offset, count: -count) > 1e-2
 
 

@@ -1,4 +1,4 @@
-"""Every move of counts leaves the joint law of parameters, table and release as it is; planted faults do not."""
+"""Every move of counts leaves the joint distribution of parameters, table and release as it is; mutations do not."""
 
 from collections.abc import Callable
 from typing import Any

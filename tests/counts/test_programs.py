@@ -108,7 +108,7 @@ def test_the_same_call_for_a_numpyro_model_compiles_nothing(compilations):
 @pytest.mark.x64
 @pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:R-hat")
 def test_numbers_are_those_of_the_model_and_not_of_the_program(compilations):
-    """The planted fault would be a program that keeps the first prior: here one that holds the first cell at 1."""
+    """A mutation would be a program that keeps the first prior: here one that holds the first cell at 1."""
     run(dpjax.models.categorical([1.0, 1.0, 1.0]))
     shared = run(dpjax.models.categorical([1e6, 1.0, 1.0]))
     assert np.all(shared[..., 0] > 0.999)

@@ -1,4 +1,4 @@
-"""Counts rounded at random: law, starts, chains against enumeration, a perfect start and a planted fault."""
+"""Counts rounded at random: law, starts, chains against enumeration, a joint-distribution test and a mutation test."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -112,7 +112,7 @@ def test_margins_narrow_cells() -> None:
 @frozen_pytree
 @dataclass(frozen=True)
 class Nearest(RandomRounding):
-    """The planted fault: up or down with probability 1/2, however near the count is."""
+    """A mutation: up or down with probability 1/2, however near the count is."""
 
     def log_density_terms(self, value: jax.Array, statistic: jax.Array) -> jax.Array:
         terms = super().log_density_terms(value, statistic)

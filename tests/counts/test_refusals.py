@@ -1,4 +1,4 @@
-"""What counts cannot do is refused by name before anything is compiled."""
+"""What counts cannot do raises an error that names the argument before anything is compiled."""
 
 from typing import Any
 

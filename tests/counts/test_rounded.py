@@ -1,4 +1,4 @@
-"""Chains given rounded and truncated values: against enumeration, a perfect start and planted faults."""
+"""Chains given rounded and truncated values: against enumeration, a joint-distribution test and mutation tests."""
 
 from dataclasses import dataclass
 
@@ -50,7 +50,7 @@ def test_records_agree_with_enumeration(name: str) -> None:
 @frozen_pytree
 @dataclass(frozen=True)
 class Unnormalized(Truncated):
-    """The planted fault: the normaliser is left out."""
+    """A mutation: the normaliser is left out."""
 
     def log_share(self, statistic: jax.Array) -> jax.Array:
         return jnp.zeros_like(statistic)
@@ -59,7 +59,7 @@ class Unnormalized(Truncated):
 @frozen_pytree
 @dataclass(frozen=True)
 class AtTheValue(Rounded):
-    """The planted fault: the density of the noise at the rounded value."""
+    """A mutation: the density of the noise at the rounded value."""
 
     def log_density_terms(self, value: jax.Array, statistic: jax.Array) -> jax.Array:
         return self.mechanism.log_density_terms(value, statistic)

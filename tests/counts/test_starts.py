@@ -1,4 +1,4 @@
-"""Starts of tables with known totals and empty cells: within the fibre, or refused by name."""
+"""Starts of tables with known totals and empty cells: within the fibre, or an error."""
 
 from collections.abc import Callable
 

@@ -44,7 +44,7 @@ def test_both_chains_keep_their_distribution() -> None:
 
 @pytest.mark.x32
 def test_a_proposal_without_its_density_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The planted fault: the weights leave out prior and proposal, whose centre is off."""
+    """A mutation: the weights leave out prior and proposal, whose centre is off."""
     honest = refresh.alone
     monkeypatch.setattr(refresh, "alone", lambda model, tuning, _, state: honest(model, tuning, jnp.array(True), state))
     off = TUNING._replace(location=jnp.array([1.0]), factor=jnp.array([[0.2]]), prior_share=jnp.array(0.0))

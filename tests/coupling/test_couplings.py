@@ -44,7 +44,7 @@ def test_rejection_keeps_both_marginals_and_meets_as_often_as_it_says(max_trials
 
 
 def test_a_residual_that_is_not_thinned_is_rejected() -> None:
-    """A planted fault: after a failed common draw y is any draw from q."""
+    """A mutation: after a failed common draw y is any draw from q."""
     p, q = (0.0, 1.0), (0.7, 1.5)
 
     def pair(key: jax.Array) -> jax.Array:

@@ -28,7 +28,7 @@ def test_in_more_dimensions_the_gradient_of_a_convex_function_is_the_best_pairin
     expected = np.sqrt(np.mean(np.sum((points - moved) ** 2, axis=1)))
     shuffled = rng.permutation(moved)
     assert abs(wasserstein(points, shuffled) - expected) < 1e-12
-    # A planted fault: records paired by their places.
+    # A mutation: records paired by their places.
     assert np.sqrt(np.mean(np.sum((points - shuffled) ** 2, axis=1))) > 1.1 * expected
 
 
@@ -89,7 +89,7 @@ def test_the_discrepancy_of_normal_laws_has_no_bias_and_an_honest_error(rng: np.
     assert abs(values.mean() - exact) < 5 * values.std() / np.sqrt(len(values))
     ratio = np.sqrt(np.mean(errors**2)) / values.std()
     assert 0.85 < ratio < (1.2 if shift else 2.0)  # wide where the laws are the same
-    # A planted fault: with the points' kernels with themselves the estimate is too large.
+    # A mutation: with the points' kernels with themselves the estimate is too large.
     biased = values + (1 - width**2 / spread) * (1 / 60 + 1 / 80)
     assert abs(biased.mean() - exact) > 5 * values.std() / np.sqrt(len(values))
 

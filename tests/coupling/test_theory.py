@@ -63,7 +63,7 @@ def test_coupled_chains_move_as_lemmas_18_and_19_say(epsilon: float, n: int) -> 
             assert soma[d - 1] >= theory.soma_approach_bound(epsilon, n, d) - SLACK
             assert soma[d + 1] <= theory.soma_departure_bound(epsilon, n, d) + SLACK
             assert imwg[d - 1] >= theory.imwg_approach_bound(epsilon, n, d) - SLACK
-            # A planted fault: a bound for a smaller ε would be too good.
+            # A mutation: a bound for a smaller ε would be too good.
             attained |= bool(imwg[d - 1] < theory.imwg_approach_bound(epsilon - 0.1, n, d))
     assert attained
 

@@ -47,7 +47,7 @@ def test_estimates_have_the_means_of_quadrature(imputation: dpjax.base.Imputatio
     estimate = found.estimate()
     for name, expected in exact().items():
         assert abs(estimate.mean[name] - expected) < 5 * estimate.standard_error[name]
-    # A planted fault: the average without its correction is still near the prior, from where chains start.
+    # A mutation: the average without its correction is still near the prior, from where chains start.
     plain = found.averages["sum"]
     assert abs(plain.mean() - exact()["sum"]) > 5 * plain.std() / np.sqrt(len(plain))
 

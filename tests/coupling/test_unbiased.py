@@ -26,7 +26,7 @@ def check(run: UnbiasedEstimates) -> None:
         assert abs(found.mean[name] - expected) < 5 * found.standard_error[name]
         assert found.inefficiency[name] > 0
     assert found.cost == run.cost.sum()
-    # A planted fault: the average without its correction starts too near to the start.
+    # A mutation: the average without its correction starts too near to the start.
     plain = run.averages["ones"]
     assert abs(plain.mean() - EXACT["ones"]) > 5 * plain.std() / np.sqrt(len(plain))
 
@@ -94,7 +94,7 @@ def coverage(values: np.ndarray, expected: float, inflation: float = 1.0) -> flo
 def test_standard_errors_are_honest(run: UnbiasedEstimates, name: str) -> None:
     values = run.values[name].reshape(REPEATS, PAIRS)
     assert 0.92 <= coverage(values, EXACT[name]) <= 0.98
-    # A planted fault: every chain counted for itself, as if the two of a pair were independent.
+    # A mutation: every chain counted for itself, as if the two of a pair were independent.
     assert coverage(values, EXACT[name], inflation=2.0) < 0.92
 
 

@@ -1,4 +1,4 @@
-"""Posteriors given a chosen candidate: against enumeration and quadrature, from perfect starts, and in parts."""
+"""Posteriors given a chosen candidate: against enumeration and quadrature, by joint-distribution tests, in parts."""
 
 from dataclasses import dataclass
 

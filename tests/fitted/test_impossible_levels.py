@@ -90,7 +90,7 @@ def test_posterior(imputation) -> None:
 
 
 def test_an_impossible_level_is_no_rare_one() -> None:
-    """A planted fault: the same concentrations where every level can be give another posterior."""
+    """A mutation: the same concentrations where every level can be give another posterior."""
     assert np.max(np.abs(exact(np.ones_like(POSSIBLE)).mean - EXACT.mean)[:2]) > 0.02
 
 

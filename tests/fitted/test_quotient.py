@@ -1,4 +1,4 @@
-"""Quotients of noisy sums: their density against quadrature, posteriors against enumeration, and perfect starts."""
+"""Quotients of noisy sums: their density against quadrature, posteriors against enumeration, and joint tests."""
 
 import re
 from dataclasses import dataclass

@@ -107,7 +107,7 @@ def test_likelihoods(name: str) -> None:
 
 
 def test_reports_of_one_person_are_not_those_of_several() -> None:
-    """A planted fault: as if every report were that of another person."""
+    """A mutation: as if every report were that of another person."""
     several, apart = CASES["several each"][1], CASES["unary"][1]
     assert np.max(np.abs(exact(several).mean - exact(apart).mean)) > 0.01
 
@@ -146,7 +146,7 @@ def test_posterior(name: str) -> None:
 
 
 def test_bits_of_other_categories_left_out_as_they_should_be() -> None:
-    """A planted fault: the likelihood of a bit without that of its being flipped is another posterior."""
+    """A mutation: the likelihood of a bit without that of its being flipped is another posterior."""
     wrong = np.where(BITS == 1, KEEP, 1 - KEEP)
     assert np.max(np.abs(exact(wrong).mean - exact(unary_likelihood()).mean)) > 0.01
 

@@ -45,7 +45,7 @@ def test_posterior(imputation) -> None:
 
 
 def test_without_its_normaliser_it_is_another_posterior() -> None:
-    """A planted fault."""
+    """A mutation."""
     assert np.max(np.abs(exact(lambda spread: 0.0).mean - exact().mean)) > 0.01
 
 

@@ -71,7 +71,7 @@ def test_alternation_of_a_shipped_model_returns_the_prior(name: str) -> None:
 
 @pytest.mark.slow
 def test_records_of_another_law_are_found() -> None:
-    """The planted fault: the form of a folded law that forgets the sign."""
+    """A mutation: the form of a folded law that forgets the sign."""
     model = model_of("FoldedNormal")
     form = model.noncentred
 

@@ -76,7 +76,7 @@ def test_noise_of_one_law_gives_values_of_another(name: str) -> None:
 
 
 def saturating(inner: Any) -> Form:
-    """The planted fault: the distribution function itself, which ends at 1."""
+    """A mutation: the distribution function itself, which ends at 1."""
 
     def noise(key: jax.Array, value: jax.Array) -> jax.Array:
         return jax.numpy.clip(inner.cdf(value), 1e-300, 1 - jax.numpy.finfo(value.dtype).epsneg)
@@ -85,7 +85,7 @@ def saturating(inner: Any) -> Form:
 
 
 def unsigned(inner: Any) -> Form:
-    """The planted fault: the branch above 0, whatever the value."""
+    """A mutation: the branch above 0, whatever the value."""
     base = inner.base_dist
     return Form(
         "unsigned",

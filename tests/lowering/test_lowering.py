@@ -46,13 +46,13 @@ def test_the_kernel_lowers(name: str) -> None:
 
 
 def test_a_product_of_rounded_factors_is_found() -> None:
-    """A planted fault: a product without a precision."""
+    """A mutation: a product without a precision."""
     module = lower(Program(lambda key, state: state @ state, lambda key: jax.random.normal(key, (3, 3))))
     assert rounded_products(module)
 
 
 def test_a_call_that_only_a_cpu_knows_is_found() -> None:
-    """A planted fault: eigenvalues of a matrix that is not symmetric, which JAX computes by LAPACK alone."""
+    """A mutation: eigenvalues of a matrix that is not symmetric, which JAX computes by LAPACK alone."""
 
     def step(key: jax.Array, state: jax.Array) -> jax.Array:
         return jax.numpy.linalg.eigvals(state + jax.random.normal(key, state.shape))

@@ -1,4 +1,4 @@
-"""An unknown number of records through every call that draws: reported, predicted, continued; or refused by name."""
+"""An unknown number of records through every call that draws: reported, predicted, continued; or an error."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""Numbers without noise: their law, and every place where they are refused by name."""
+"""Numbers without noise: their law, and every place where they raise an error that names the argument."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""The perfect start of a mixture: a chain started from the joint law of everything must stay in it.
+"""The joint-distribution test of a mixture: a chain started from the joint distribution of everything must stay in it.
 
 Thousands of chains each draw a concentration, a mixing measure, labels, records and released values, then run a few
 sweeps. The number of clusters keeps its law, the noise that the records imply keeps the channel's, and so do the
@@ -59,7 +59,7 @@ def run(
     ----------
     believed
         The channel, concentration and, if given, component that the sweeps work with, where they are not the true ones:
-        a planted fault that costs no compilation.
+        a mutation that costs no compilation.
     """
     truth = (channel, concentration, component)
     believed = truth if believed is None else (*believed, component)[:3]

@@ -1,4 +1,4 @@
-"""With one release of all records the samplers keep the joint law of everything; planted faults do not."""
+"""With one release of all records the samplers keep the joint distribution of everything; mutations do not."""
 
 import sys
 from dataclasses import replace

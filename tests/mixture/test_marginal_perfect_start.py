@@ -1,4 +1,4 @@
-"""The marginal samplers keep the joint law of everything; planted faults do not."""
+"""The marginal samplers keep the joint distribution of everything; mutations do not."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Every variant of the conditional sampler keeps the joint law of everything; planted faults do not."""
+"""Every variant of the conditional sampler keeps the joint distribution of everything; mutations do not."""
 
 import sys
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ def test_the_joint_law_is_invariant(name: str) -> None:
 
 @pytest.fixture(autouse=True)
 def forget_planted(request: pytest.FixtureRequest) -> Iterator[None]:
-    """No program compiled for a planted fault is left behind."""
+    """No program compiled for a mutation test is left behind."""
     yield
     if "monkeypatch" in request.fixturenames:
         jax.clear_caches()
@@ -61,7 +61,7 @@ LAPLACE = dpjax.Laplace(NOISE)
 
 @pytest.mark.slow
 def test_slices_before_the_new_weights_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: every record may choose every slot held, by equal weights."""
+    """A mutation: every record may choose every slot held, by equal weights."""
     from dpjax.mixture.samplers import conditional as labels
 
     def level(present: jax.Array, weights: labels.Weights) -> labels.Slices:
@@ -109,7 +109,7 @@ def test_proposals_that_are_always_taken_are_rejected() -> None:
 
 @pytest.mark.slow
 def test_old_slices_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: the slice variables are drawn uniformly on (0, threshold) whatever the slot's weight."""
+    """A mutation: the slice variables are drawn uniformly on (0, threshold) whatever the slot's weight."""
     from dpjax.mixture.samplers import conditional as labels
 
     def short(uniforms, present, weights, threshold):

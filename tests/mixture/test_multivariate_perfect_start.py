@@ -1,4 +1,4 @@
-"""Mixtures of vectors keep the joint law of everything, behind Gaussian and Laplace noise; planted faults do not."""
+"""Mixtures of vectors keep the joint distribution, behind Gaussian and Laplace noise; mutations do not."""
 
 import jax
 import numpy as np

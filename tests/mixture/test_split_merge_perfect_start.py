@@ -1,4 +1,4 @@
-"""Sweeps that begin with split-merge moves keep the joint law of everything; planted faults do not."""
+"""Sweeps that begin with split-merge moves keep the joint distribution of everything; mutations do not."""
 
 import sys
 

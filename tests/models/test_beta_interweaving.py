@@ -23,7 +23,7 @@ def without_scale(parameters: dict[str, jax.Array], noise: jax.Array) -> jax.Arr
 @pytest.mark.x32
 @pytest.mark.parametrize("fault", [False, True])
 def test_the_joint_distribution_is_kept(fault: bool) -> None:
-    """A planted fault: the Jacobian of the standardisation is left out of the density of the noise."""
+    """A mutation: the Jacobian of the standardisation is left out of the density of the noise."""
     noncentred = MODEL.noncentred._replace(log_density=without_scale) if fault else MODEL.noncentred
     found = run(jax.random.key(2), MODEL._replace(noncentred=noncentred), RELEASE, dpjax.imwg(), interweave=True)
     p_value = min(noise_p_value(found.noise, stats.laplace(scale=0.6)), parameter_p_value(found, LAWS))

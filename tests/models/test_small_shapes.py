@@ -27,7 +27,7 @@ def beta_at(a: float | None, b: float | None) -> Callable[[jax.Array], dict]:
 
 
 def naive_beta(parameters: dict, records: dict) -> jax.Array:
-    """The planted fault: the density of real numbers at floats."""
+    """A mutation: the density of real numbers at floats."""
     a, b, y = parameters["a"], parameters["b"], records["y"]
     return jnp.sum((a - 1) * jnp.log(y) + (b - 1) * jnp.log1p(-y) - betaln(a, b))
 

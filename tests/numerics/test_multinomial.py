@@ -57,7 +57,7 @@ def test_binomial_draws_have_their_law(n: int) -> None:
 
 
 def test_a_method_for_smaller_counts_is_found_out() -> None:
-    """The planted fault: JAX's own method in float32, whose log-factorials cancel from a million trials on."""
+    """A mutation: JAX's own method in float32, whose log-factorials cancel from a million trials on."""
     n = 10**8
     wrong = jax.jit(
         lambda key: jax.random.binomial(key, jnp.float32(n), jnp.full(DRAWS, 0.25, jnp.float32), dtype=jnp.float32)

@@ -63,7 +63,7 @@ def test_ranks_of_the_truth_are_uniform(name: str) -> None:
 
 @pytest.mark.slow
 def test_a_wrong_model_is_found_out() -> None:
-    """The planted fault: half the prior's width, and a slope of the wrong law."""
+    """A mutation: half the prior's width, and a slope of the wrong law."""
 
     def narrow(n: int) -> None:
         coef = numpyro.sample("coef", dist.Normal(0.0, 0.5).expand([2]).to_event(1))

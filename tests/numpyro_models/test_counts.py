@@ -97,7 +97,7 @@ def test_windows_draw_counts_from_their_law(noise: float, value: int) -> None:
 
 @pytest.mark.x32
 def test_windows_that_tell_the_count_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The planted fault: every window begins at the count itself, so that no count is ever lowered."""
+    """A mutation: every window begins at the count itself, so that no count is ever lowered."""
     monkeypatch.setattr(local.jax.random, "randint", lambda key, shape, low, high, dtype: jnp.zeros(shape, dtype))
     assert count_p_value(draw_counts(3.0, 2, 8), 3.0, 2) < REJECT
 

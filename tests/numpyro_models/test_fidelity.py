@@ -133,7 +133,7 @@ def test_every_program_is_equal_or_refused_by_name() -> None:
         cases=len(PROGRAMS),
         refused=refused,
         precisions=[precision],
-        result=f"{len(PROGRAMS) - refused} programs to be equal, {refused} to be refused by name; {len(amiss)} amiss",
+        result=f"{len(PROGRAMS) - refused} programs to be equal, {refused} to raise errors; {len(amiss)} amiss",
         command="pytest -m slow tests/numpyro_models/test_fidelity.py",
     )
     assert amiss == {}

@@ -101,7 +101,7 @@ def test_a_perfect_start_stays_perfect() -> None:
 
 @pytest.mark.slow
 def test_a_determinant_without_the_scale_of_the_groups_is_found_out() -> None:
-    """The planted fault."""
+    """A mutation."""
     model = grouped()
     wrong = model.noncentred.coordinates._replace(log_jacobian=model.log_jacobian)
     assert perfect_start(model._replace(noncentred=model.noncentred._replace(coordinates=wrong))) < REJECT

@@ -54,7 +54,7 @@ def test_equal_arguments_give_the_same_model():
 
 
 def test_what_a_function_reads_is_read_again(monkeypatch):
-    """The planted fault would be a model that keeps the standard deviation which the function once read."""
+    """A mutation would be a model that keeps the standard deviation which the function once read."""
 
     def density() -> float:
         model = dpjax.from_numpyro(heights, ["y"])

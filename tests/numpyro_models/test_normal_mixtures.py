@@ -50,7 +50,7 @@ def test_noise_is_a_component_by_its_share_and_the_value_standardised(name: str)
     shares = WEIGHTS * stats.norm.pdf(0.9, CENTRES, SCALES)
     counts = np.bincount(places, minlength=3)
     assert stats.chisquare(counts, 4_000 * shares / np.sum(shares)).pvalue > 1e-3
-    assert stats.chisquare(counts, 4_000 * WEIGHTS).pvalue < 1e-6  # the planted fault: drawn without the value
+    assert stats.chisquare(counts, 4_000 * WEIGHTS).pvalue < 1e-6  # a mutation: drawn without the value
 
 
 @pytest.mark.x64
@@ -104,7 +104,7 @@ def test_a_perfect_start_stays_perfect() -> None:
 
 @pytest.mark.x32
 def test_components_that_are_not_drawn_are_found_out() -> None:
-    """The planted fault: every record is taken to be of the first component."""
+    """A mutation: every record is taken to be of the first component."""
     model = dpjax.from_numpyro(two_groups, ["y"])
 
     def first(key: jax.Array, parameters: Any, records: Any) -> Any:

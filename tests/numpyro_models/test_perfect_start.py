@@ -1,4 +1,4 @@
-"""The sampler of a NumPyro model leaves the joint law of parameters, records and release as it is."""
+"""The sampler of a NumPyro model leaves the joint distribution of parameters, records and release as it is."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def test_a_perfect_start_stays_perfect(name: str) -> None:
 
 @pytest.mark.slow
 def test_noise_taken_for_free_of_the_parameters_is_found_out() -> None:
-    """The planted fault: the records themselves as their noise, without the density that they then have."""
+    """A mutation: the records themselves as their noise, without the density that they then have."""
     model = dpjax.from_numpyro(programs.beta_regression, records=["x", "y"])
     taken = dpjax.base.NonCentred(lambda key, parameters, records: records, lambda parameters, noise: noise)
     after = replicates(programs.beta_regression, model._replace(noncentred=taken))
@@ -60,7 +60,7 @@ def test_noise_taken_for_free_of_the_parameters_is_found_out() -> None:
 
 @pytest.mark.x32
 def test_noise_of_discrete_records_that_is_not_drawn_afresh_is_found_out() -> None:
-    """The planted fault: the lower end of the cell in place of a uniform within it."""
+    """A mutation: the lower end of the cell in place of a uniform within it."""
     model = dpjax.from_numpyro(programs.logistic, records=["x", "y"])
     honest = model.noncentred.noise
 

@@ -1,4 +1,4 @@
-"""Counts of one distribution for all records: their likelihood and sums by tables, and perfect starts."""
+"""Counts of one distribution for all records: their likelihood and sums by tables, and joint-distribution tests."""
 
 from collections.abc import Callable
 from typing import Any
@@ -145,7 +145,7 @@ def test_a_perfect_start_stays_perfect(model: dpjax.Model) -> None:
 
 @pytest.mark.slow
 def test_sums_of_other_records_are_found_out(model: dpjax.Model) -> None:
-    """The planted fault: sums over the noise that is left when the largest count of a sweep is forgotten."""
+    """A mutation: sums over the noise that is left when the largest count of a sweep is forgotten."""
     honest: Callable = model.noncentred.sums
 
     def without_the_largest(noise: Any) -> Callable:
@@ -157,7 +157,7 @@ def test_sums_of_other_records_are_found_out(model: dpjax.Model) -> None:
 
 @pytest.mark.slow
 def test_a_likelihood_that_forgets_a_count_is_found_out(model: dpjax.Model) -> None:
-    """The planted fault: the smallest count is tallied once, however often it occurs."""
+    """A mutation: the smallest count is tallied once, however often it occurs."""
 
     def forgetful(records: Any) -> Any:
         tally = model.summarize(records)

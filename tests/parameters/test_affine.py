@@ -1,4 +1,4 @@
-"""The affine step: the laws of the noise's frame, its invariance, planted faults, and where `sample` takes it."""
+"""The affine step: the laws of the noise's frame, its invariance, mutation tests, and where `sample` takes it."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Every named kernel leaves the joint law as it is and finds its step size; planted faults are found."""
+"""Every named kernel leaves the joint distribution as it is and finds its step size; mutations are found."""
 
 from collections.abc import Callable
 from functools import partial
@@ -29,7 +29,7 @@ CHECKED = [pytest.param(name, marks=MARKS.get(name, pytest.mark.slow)) for name 
 
 
 def p_value(kernel: str | Callable, model: dpjax.Model = NORMAL) -> float:
-    """The smallest corrected p-value that chains from the joint law of parameters and records stay in it.
+    """The smallest corrected p-value that chains from the joint distribution of parameters and records stay in it.
 
     Each of a few sweeps moves the parameters given the records, and then draws records given the parameters.
     """
@@ -66,7 +66,7 @@ def test_the_joint_law_is_invariant(name: str) -> None:
 
 
 def stale(log_density: Callable) -> dpjax.base.SamplingAlgorithm:
-    """A planted fault: the density in the state is that of another time."""
+    """A mutation: the density in the state is that of another time."""
     algorithm = blackjax.normal_random_walk(log_density, jnp.full(2, 0.7))
 
     def init(position: jax.Array, rng_key: jax.Array | None = None) -> object:

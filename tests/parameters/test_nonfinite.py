@@ -50,7 +50,7 @@ def test_a_kernel_never_enters_where_there_is_no_density(name: str, inside: bool
 
 
 def test_a_level_of_zero_density_would_accept_anything() -> None:
-    """The fault planted: candidates are valid wherever they are."""
+    """A mutation: candidates are valid wherever they are."""
     algorithm = blackjax_slice.as_top_level_api(cliff, width=2.0, interval=blackjax_slice.stepping_out)
     start = jnp.asarray([-0.5, -0.5])
     keys = jax.random.split(jax.random.key(3), CHAINS)

@@ -98,7 +98,7 @@ def test_a_wrong_imputation_misses_its_reference() -> None:
 
 
 def accept_all(model: dpjax.Model, release: dpjax.Release) -> Callable:
-    """A planted fault: every proposal is taken."""
+    """A mutation: every proposal is taken."""
 
     def step(rng_key: jax.Array, latent: dpjax.base.Latent, parameters: dict) -> tuple:
         records = model.sample_records(rng_key, parameters, release.n)

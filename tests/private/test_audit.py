@@ -57,7 +57,7 @@ def test_a_sum_of_a_million_in_float32(kind: str, source: noise.Noise) -> None:
 
 
 def test_a_sum_of_floats_is_found_out() -> None:
-    """A planted fault: the sum is taken in float32, and its noise and price are the same."""
+    """A mutation: the sum is taken in float32, and its noise and price are the same."""
     program = jax.jit(lambda records: sum_of_floats(records)[None] * steps_of(jnp.float32))
     unit, nothing = jnp.asarray(1 / steps_of(jnp.float32), jnp.float32), jnp.zeros(1, jnp.float32)
     sums = [ClippedSum(Limbs(program(jnp.asarray(numbers(x))), nothing), unit, unit) for x in (1.0, -1.0)]
@@ -66,7 +66,7 @@ def test_a_sum_of_floats_is_found_out() -> None:
 
 
 def test_the_wrong_relation_is_found_out() -> None:
-    """A planted fault: records that are replaced are charged as if they were added."""
+    """A mutation: records that are replaced are charged as if they were added."""
     one, other = (np.ravel(released(total, noise.jax, seed)) for seed, total in enumerate(pair_of_a_million("ratio")))
     assert disproved(one, other) > charged(query_of(noise.jax), "add-or-remove")
 

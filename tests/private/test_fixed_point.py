@@ -34,7 +34,7 @@ def test_a_million_records_in_float32_move_by_what_one_of_them_moves() -> None:
 
 
 def test_the_same_sum_in_floats_moves_by_far_more() -> None:
-    """A planted fault: what was wrong before."""
+    """A mutation: what was wrong before."""
     one, other = (float(sum_of_floats(jnp.asarray(numbers(first)))) for first in (1.0, -1.0))
     assert one - other > 20
 

@@ -97,7 +97,7 @@ def test_the_posterior_is_invariant_at_three_levels_of_noise(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["walk", pytest.param("hmc", marks=pytest.mark.slow)])
 def test_without_the_penalty_it_is_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: the noisy ratio is tested as if it were exact."""
+    """A mutation: the noisy ratio is tested as if it were exact."""
     module = sys.modules["dpjax.private.kernels.hmc" if name == "hmc" else "dpjax.private.kernels.random_walk"]
     monkeypatch.setattr(module, "accepts", lambda log_uniform, difference, variance: log_uniform < difference)
     assert max(p_values(run(KERNELS[name])[0])[1:]) < REJECT

@@ -104,7 +104,7 @@ def test_each_record_takes_part_independently() -> None:
 
 
 def test_samples_cut_to_one_block_are_noticed() -> None:
-    """A planted fault: records beyond the block are dropped."""
+    """A mutation: records beyond the block are dropped."""
     assert sample_p_value(members()[1]) < REJECT
 
 
@@ -152,7 +152,7 @@ def test_the_stationary_variance_of_sgld_is_the_posterior_s() -> None:
 
 @pytest.mark.x64
 def test_a_full_step_with_noise_of_its_own_size_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: θ += η ∇̂ + N(0, η), which targets the squared posterior."""
+    """A mutation: θ += η ∇̂ + N(0, η), which targets the squared posterior."""
     module = sys.modules["dpjax.private.kernels.sgld"]
     right = module.noisy_gradient
 

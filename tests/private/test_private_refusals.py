@@ -1,4 +1,4 @@
-"""Whatever is passed to dpjax.private in error is refused by name, before anything is charged or compiled."""
+"""Whatever is passed to dpjax.private in error raises an error that says so, before anything is charged or compiled."""
 
 import math
 import pickle

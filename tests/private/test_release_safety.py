@@ -65,7 +65,7 @@ def test_releases_of_neighbours_disprove_no_promise(statistic, neighbours):
 
 @pytest.mark.parametrize("neighbours", PAIRS)
 def test_half_the_noise_is_found_out(neighbours):
-    """A planted fault, which the same audit finds."""
+    """A mutation, which the same audit finds."""
     assert audit(TOTAL, neighbours, share=0.5) > 1.0
     assert 0.75 < audit(TOTAL, neighbours) <= 1.0
 

@@ -84,7 +84,7 @@ def test_the_joint_law_is_invariant_in_other_cases(name: str) -> None:
 
 @pytest.mark.x32
 def test_births_that_forget_how_many_deaths_there_are_to_try_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: the gain lacks n + 1."""
+    """A mutation: the gain lacks n + 1."""
 
     def forgetful(design: object) -> jax.Array:
         return up_gains(design) - jnp.log(jnp.arange(1.0, design.capacity + 1))
@@ -95,7 +95,7 @@ def test_births_that_forget_how_many_deaths_there_are_to_try_are_rejected(monkey
 
 @pytest.mark.slow
 def test_a_fixed_order_of_visits_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: real rows are always visited first, so that deaths go before births."""
+    """A mutation: real rows are always visited first, so that deaths go before births."""
     right = sweep
 
     def in_order(*arguments: object) -> object:

@@ -76,13 +76,13 @@ def test_counts_cross_the_gap(model: Any, value: float, scale: float, start: int
 
 @pytest.mark.x32
 def test_windows_alone_do_not() -> None:
-    """The planted fault, as it was."""
+    """A mutation, as it was."""
     drawn = draw(local.build_window_kernel, zero_inflated, 95.0, 30.0, 0.4, 0)
     assert p_value(drawn, law(zero_inflated, 95.0, 30.0, 0.4)) < REJECT
 
 
 def test_a_proposal_that_forgets_the_noise_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The planted fault: every proposal is accepted."""
+    """A mutation: every proposal is accepted."""
     monkeypatch.setattr(local, "decision_uniforms", lambda key, shape: jnp.zeros(shape))
     drawn = draw(local.build_metropolis_kernel, zero_inflated, 80.0, 30.0, 0.4, 0)
     assert p_value(drawn, law(zero_inflated, 80.0, 30.0, 0.4)) < REJECT

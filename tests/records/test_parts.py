@@ -1,4 +1,4 @@
-"""Sweeps over parts of the records: their decisions one by one; the joint law; a planted fault; runs that make them."""
+"""Sweeps over parts of the records: their decisions one by one; invariance; a mutation; runs that make them."""
 
 from dataclasses import dataclass
 

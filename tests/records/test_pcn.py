@@ -1,4 +1,4 @@
-"""pCN over blocks: sweeps against plain loops, IMwG as its limit, invariance of the joint law, and planted faults."""
+"""pCN over blocks: sweeps against plain loops, IMwG as its limit, invariance, and mutations."""
 
 import sys
 
@@ -118,7 +118,7 @@ def check_invariance(model: dpjax.Model, release: dpjax.Release, imputation: obj
 
 @pytest.mark.x32
 def test_noise_fixed_within_its_cell_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: discrete fields get the middle of their cell and not a draw within it."""
+    """A mutation: discrete fields get the middle of their cell and not a draw within it."""
 
     def middles(key: jax.Array, lower: jax.Array, upper: jax.Array) -> jax.Array:
         return (lower + upper) / 2
@@ -131,7 +131,7 @@ def test_noise_fixed_within_its_cell_is_rejected(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_residual_not_restored_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: after a rejection the scan goes on with the residual of the block that was refused."""
+    """A mutation: after a rejection the scan goes on with the residual of the block that was refused."""
     module = sys.modules["dpjax.data_augmentation.records.imwg"]
     right = module.metropolis
 

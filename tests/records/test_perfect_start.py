@@ -1,4 +1,4 @@
-"""Every kernel leaves the joint law of parameters, records and release as it is; planted faults do not."""
+"""Every kernel leaves the joint distribution of parameters, records and release as it is; mutations do not."""
 
 import sys
 from collections.abc import Callable
@@ -103,13 +103,13 @@ def test_the_joint_law_is_invariant(name: str) -> None:
 
 
 def accept_all(model: dpjax.Model, release: dpjax.Release) -> Callable:
-    """A planted fault: the release is not looked at."""
+    """A mutation: the release is not looked at."""
     always = dpjax.Release(release.value, dpjax.Laplace(1e6), release.statistic, release.n)
     return dpjax.imwg()(model, always)
 
 
 def imwg_ratio(log_weights: jax.Array, log_current: jax.Array, select: jax.Array, accept: jax.Array) -> tuple:
-    """A planted fault: SOMA's place, with the acceptance of IMwG."""
+    """A mutation: SOMA's place, with the acceptance of IMwG."""
     index, _ = select_index(log_weights, select)
     ratio = jnp.exp(log_weights[index] - log_current)
     return index, accept < ratio, ratio
@@ -130,7 +130,7 @@ def test_the_ratio_of_imwg_at_the_place_of_soma_is_rejected(monkeypatch: pytest.
 
 @pytest.mark.x32
 def test_records_on_another_scale_after_interweaving_are_rejected() -> None:
-    """A planted fault: the noise is divided by the standard deviation and not multiplied by it again."""
+    """A mutation: the noise is divided by the standard deviation and not multiplied by it again."""
     wide = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=models.InverseGammaPrior(4.0, 30.0))
     noncentred = dpjax.base.NonCentred(
         wide.noncentred.noise, lambda parameters, noise: {"y": parameters["mean"] + noise}
@@ -179,7 +179,7 @@ def test_local_updates_leave_the_joint_law_invariant(name: str) -> None:
 
 
 def test_a_channel_read_the_wrong_way_is_rejected() -> None:
-    """A planted fault: the table of the channel is transposed."""
+    """A mutation: the table of the channel is transposed."""
     matrix = jnp.array([[0.8, 0.1, 0.1], [0.3, 0.5, 0.2], [0.1, 0.1, 0.8]])
 
     class Transposed(dpjax.LocalRelease):

@@ -1,4 +1,4 @@
-"""Sweeps over pieces of the records: as one over all with the same innovations; the joint law; a planted fault."""
+"""Sweeps over pieces of the records: as one over all with the same innovations; invariance; a mutation."""
 
 from collections.abc import Callable
 
@@ -81,7 +81,7 @@ def test_the_joint_law_is_invariant(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.x32
 def test_a_forgotten_residual_breaks_the_joint_law(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: a piece does not know what the one before it did to the sum."""
+    """A mutation: a piece does not know what the one before it did to the sum."""
     after = Progress.after
 
     def forget(self: Progress, *arguments: object) -> Progress:

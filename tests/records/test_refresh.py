@@ -1,4 +1,4 @@
-"""Refreshes leave the joint law of parameters, records and release as it is; planted faults do not."""
+"""Refreshes leave the joint distribution of parameters, records and release as it is; mutations do not."""
 
 import os
 from collections.abc import Callable
@@ -254,7 +254,7 @@ OPTIONS = {"num_sweeps": 3}
 
 
 def p_values(refreshes: Callable, model: dpjax.Model = MODEL, release: dpjax.Release = RELEASE, **options) -> float:
-    """The smaller p-value of parameters and implied noise after some refreshes and sweeps from a perfect start."""
+    """The smaller p-value of parameters and implied noise after some refreshes and sweeps from a joint draw."""
     replicates = run(jax.random.key(11), model, release, dpjax.imwg(), refreshes=refreshes, **OPTIONS, **options)
     return min(noise_p_value(replicates.noise, stats.laplace(scale=1.0)), parameter_p_value(replicates, LAWS))
 
@@ -302,7 +302,7 @@ def test_noise_whose_density_is_forgotten_is_rejected(monkeypatch: pytest.Monkey
 @pytest.mark.x32
 @pytest.mark.usefixtures("all_weighed")
 def test_noise_weighed_without_its_own_parameters_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The planted fault: what the noise is worth is estimated by the other candidates alone."""
+    """A mutation: what the noise is worth is estimated by the other candidates alone."""
     others = property(lambda candidates: jax.nn.logsumexp(candidates.log_weights[1:]))
     monkeypatch.setattr(Candidates, "log_total", others)
     assert p_values(build_refreshes, num_chains=20_000) < REJECT
@@ -315,7 +315,7 @@ def test_a_forgotten_jacobian_is_rejected(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def faulty(change: Callable) -> Callable:
-    """Two refreshes a step, each of a proposal that a planted fault changes: ``(key, state, proposed) -> proposed``."""
+    """Two refreshes a step, each of a proposal that a mutation changes: ``(key, state, proposed) -> proposed``."""
 
     def build(model: dpjax.Model, release: dpjax.Release) -> Callable:
         def step(rng_key: jax.Array, number: jax.Array, state: GibbsState, tuning: RefreshTuning) -> tuple:

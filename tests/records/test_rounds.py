@@ -1,4 +1,4 @@
-"""Sweeps in windows: equal to the scan in turn, whatever the proposals; a planted fault; the joint law."""
+"""Sweeps in windows: equal to the scan in turn, whatever the proposals; a mutation; the joint distribution."""
 
 from dataclasses import dataclass, replace
 
@@ -94,7 +94,7 @@ def test_what_is_no_number_reaches_only_what_comes_later(width: int) -> None:
 
 
 def test_one_round_is_not_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planted fault: the first guesses stand, as if earlier proposals were accepted."""
+    """A mutation: the first guesses stand, as if earlier proposals were accepted."""
     monkeypatch.setattr(rounds, "is_unfinished", lambda last: last.number < 1)
     (_, info), (_, report) = all_sweeps("laplace", (1, 4))
     different = np.any(np.asarray(info.accepted != report.accepted), axis=1)

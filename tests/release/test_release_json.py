@@ -1,4 +1,4 @@
-"""JSON text: every shipped release comes back equal, and what cannot be read is refused by name."""
+"""JSON text: every shipped release comes back equal, and what cannot be read raises an error."""
 
 import json
 

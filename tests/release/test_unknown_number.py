@@ -1,4 +1,4 @@
-"""A prior in place of the number of records: accepted by a release, written and read, refused by name elsewhere."""
+"""A prior in place of the number of records: accepted by a release, written and read; an error elsewhere."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

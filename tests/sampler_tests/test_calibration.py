@@ -94,7 +94,7 @@ def test_right_draws_are_seldom_convicted(setting: Setting) -> None:
 
 
 def test_indicators_of_tails_convict_right_draws() -> None:
-    """A planted fault, which was the rule before."""
+    """A mutation, which was the rule before."""
     assert rate(former, Setting(20, 10, "normal", 0.0, 0.3, draws=100), 100, seed=2) > 0.3
 
 
