@@ -94,22 +94,22 @@ class NonCentred(NamedTuple):
     ----------
     noise
         ``(key, parameters, records) -> noise``: the noise that gives these records, leaves of last axis [n]; a draw
-        from its conditional distribution where several do (discrete fields), else the key is ignored.
+        from its conditional distribution if several do (discrete fields), else the key is ignored.
     records
         ``(parameters, noise) -> records``.
     log_density
         ``(parameters, noise) -> [n]``: the log-density of each record's noise given the parameters, up to what does
-        not depend on them. None where the noise is free of them.
+        not depend on them. None if the noise is free of them.
     scores
-        The noise as standard Normal variables, where it can be so written.
+        The noise as standard Normal variables, if it can be so written.
     forms
         Pairs of a field and a description of its noise.
     coordinates
         Coordinates in which the parameters are updated while the noise is fixed, if not the model's own: standardised
         group effects of a hierarchy, for instance.
     possible
-        ``(parameters, noise) -> [n] bool``: whether the noise gives a record. It does not where the noise is NaN,
-        because the record lies too far out, nor where the record would be out of range. None if it always does.
+        ``(parameters, noise) -> [n] bool``: whether the noise gives a record. It does not if the noise is NaN,
+        because the record lies too far out, nor if the record would be out of range. None if it always does.
     sums
         ``noise -> sum``, where ``sum(parameters, contributions) -> (total [d], possible [])`` adds up
         ``contributions(records) [d, m]`` over the records of this noise, faster than one by one, and says whether all
@@ -216,7 +216,7 @@ class Model(PyTree, abstract=True):
     """
 
     def __new__(cls, *functions: Any, **others: Any) -> Any:
-        """A model of functions, where no subclass is asked for."""
+        """A model of functions, if no subclass is asked for."""
         return super().__new__(FunctionModel if cls is Model else cls)
 
     def sample_prior(self, key: Key) -> Parameters:
@@ -289,7 +289,7 @@ class Model(PyTree, abstract=True):
 
     @property
     def unconstrain(self) -> Callable[[Parameters], Parameters] | None:
-        """From the parameters to a dict of unconstrained arrays of the same names; None where all reals are allowed.
+        """From the parameters to a dict of unconstrained arrays of the same names; None if all reals are allowed.
 
         Give it with `constrain`, or neither.
         """
@@ -302,7 +302,7 @@ class Model(PyTree, abstract=True):
 
     @property
     def log_jacobian(self) -> Callable[[Parameters], Array] | None:
-        """``unconstrained -> []``: log |det| of ``constrain``. Needed only where ``constrain`` is not elementwise."""
+        """``unconstrained -> []``: log |det| of ``constrain``. Needed only if ``constrain`` is not elementwise."""
         return None
 
     @property
@@ -461,7 +461,7 @@ class ImputationInfo(NamedTuple):
     num_nonfinite
         How many proposals were rejected because their density was non-finite [].
     num_rounds
-        The number of rounds that a sweep in windows took []; None where proposals are decided one by one.
+        The number of rounds that a sweep in windows took []; None if proposals are decided one by one.
 
     Examples
     --------

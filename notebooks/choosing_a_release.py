@@ -108,7 +108,7 @@ schooling = rng.normal(0.1, 1.05, n)
 records = {"x": schooling[:, None], "y": 0.05 + 0.42 * schooling + rng.normal(0.0, 0.85, n)}
 
 ledger = private.Ledger(private.Budget(1.0, delta=1e-6, neighbours="replace-one"))
-# With a source of its own this page is the same each time; leave `noise` out where records are confidential.
+# With a source of its own this page is the same each time; leave `noise` out if records are confidential.
 source = private.noise.Secure(np.random.default_rng(3).bytes)
 release = private.release(ledger, products(2.0), records, noise=source)
 print(dpjax.describe(release))

@@ -21,7 +21,7 @@ def static(default: Any = MISSING) -> Any:
     Parameters
     ----------
     default
-        The value of the field where none is given.
+        The value of the field if none is given.
 
     Examples
     --------

@@ -17,5 +17,5 @@ def one_blas_thread() -> AbstractContextManager:
 
 
 def count_blas_threads() -> int:
-    """The largest number of threads of a BLAS library of this process; 1 where there is none."""
+    """The largest number of threads of a BLAS library of this process; 1 if there is none."""
     return max((library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"), default=1)

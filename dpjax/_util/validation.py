@@ -55,7 +55,7 @@ def check_array(argument: str, value: Any, accept: Callable[[np.ndarray], Any], 
 
 
 def read_numbers(argument: str, value: Any, expected: str, remedy: str) -> np.ndarray:
-    """The numbers of a concrete `value`, or an error where it holds anything else."""
+    """The numbers of a concrete `value`, or an error if it holds anything else."""
     if np.ma.is_masked(value):
         fail(argument, "an array with masked entries", expected, "Leave them out: masks are ignored.")
     try:

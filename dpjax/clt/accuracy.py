@@ -63,7 +63,7 @@ def measure_errors(
 ) -> Errors:
     """The errors relative to a finer rule at draws [draw, ...] of the posterior; infinite where not finite.
 
-    They are infinite too where counts have more than `MAX_MISSING` of their probability beyond the finer rule: neither
+    They are infinite too if counts have more than `MAX_MISSING` of their probability beyond the finer rule: neither
     rule then knows what such records add.
     """
     same = pad(rule, len(finer.weights)) if isinstance(rule, Rule) else rule  # by the same program

@@ -251,7 +251,7 @@ def places_of(slices: list[slice]) -> np.ndarray:
 
 
 def simulate_variance(key: Key, release: Release) -> Array:
-    """The variance [d] of the mechanism's noise, estimated by simulation; 0 where it is known."""
+    """The variance [d] of the mechanism's noise, estimated by simulation; 0 if it is known."""
     variance = jnp.zeros_like(release.value)
     for place, (part, where) in enumerate(parts_of(release.mechanism, release.value.size)):
         if isinstance(part, (Gaussian, Laplace, Exact)):

@@ -222,7 +222,7 @@ def build_averages(model: Model, release: Release, source: Source, rule: Any) ->
 
 
 def build_missing(model: Model, n: int, counts: Array) -> Callable[[Parameters], Array]:
-    """The probability [] that records have at none of these counts [q], averaged over n where they differ."""
+    """The probability [] that records have at none of these counts [q], averaged over n if they differ."""
     field = model.count_field
     assert field is not None
     if model.exchangeable:

@@ -33,7 +33,7 @@ def reference_number(release: Release) -> int:
 
 
 def number_at(release: Release, parameters: Parameters) -> Array | int:
-    """The number of records [...], where it is unknown that of the draws or the place between two."""
+    """The number of records [...], if it is unknown that of the draws or the place between two."""
     return parameters[NUMBER] if is_unknown(release) else release.n
 
 
@@ -49,7 +49,7 @@ def least_number(prior: CountPrior) -> int:
 
 
 def with_place(model: Model, release: Release) -> Model:
-    """The model with the place among its parameters where the number is unknown, else as it is.
+    """The model with the place among its parameters if the number is unknown, else as it is.
 
     Its density has no term for the place, whose prior comes with the likelihood; its draws of it are from the prior.
     What it says of records is the model's own.

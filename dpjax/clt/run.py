@@ -227,7 +227,7 @@ class CLTRun(Run):
         return status._replace(draws=self.allocate(status, self.schedule[segment].draws))
 
     def close_segment(self, status: Status) -> Status:
-        """Take the average step size found, and the draws' covariance where the schedule says so."""
+        """Take the average step size found, and the draws' covariance if the schedule says so."""
         chains = gather_to_host(self.mesh, status.chains)
         step_size = jnp.exp(chains.search.log_step_size_avg)
         chains = chains._replace(step_size=step_size, search=search_from(step_size))

@@ -100,7 +100,7 @@ def couple_indices(
 
 
 def normalize(log_weights: Array) -> tuple[Array, Array]:
-    """Probabilities [m] and the log of the total weight []; all zero where no weight is positive."""
+    """Probabilities [m] and the log of the total weight []; all zero if no weight is positive."""
     log_total = jax.nn.logsumexp(log_weights)
     return jnp.exp(log_weights - jnp.where(jnp.isfinite(log_total), log_total, 0.0)), log_total
 

@@ -143,7 +143,7 @@ def coupled_gibbs(
         How many proposals a step makes; n by default, and always for windows and systematic scans.
     refresh
         The refreshes of a run of `dpjax.sample`, ``posterior.refresh``: then each step ends with one, of a proposal
-        common to both chains, which meet where both accept it. None makes none.
+        common to both chains, which meet if both accept it. None makes none.
     sample_start
         ``key -> Position``; by default parameters from the prior and records from the model.
 

@@ -32,7 +32,7 @@ class Meetings:
     Parameters
     ----------
     times
-        τ = min{t ≥ lag: X_t = Y_{t − lag}} of each pair [pairs]; `max_steps` where a pair had not met by then.
+        τ = min{t ≥ lag: X_t = Y_{t − lag}} of each pair [pairs]; `max_steps` if a pair had not met by then.
     met
         Whether a pair met [pairs]; the times of the others are censored.
     lag
@@ -175,7 +175,7 @@ def check_run(
 
 
 def meetings_of(meeting: np.ndarray, lag: int, max_steps: int) -> Meetings:
-    """Meetings from the times of lanes, -1 where a pair has not met."""
+    """Meetings from the times of lanes, -1 if a pair has not met."""
     met = np.asarray(meeting) >= 0
     return Meetings(np.where(met, meeting, max_steps), met, lag, max_steps)
 

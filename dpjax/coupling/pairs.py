@@ -50,7 +50,7 @@ def synchronize(states: CoupledSweepState) -> CoupledSweepState:
 
 
 def update_flags(states: CoupledSweepState, one: Decision, other: Decision, same_proposal: Array) -> Array:
-    """The flags [n] after both decisions on a proposal: set where both accept the same, cleared where one does."""
+    """The flags [n] after both decisions on a proposal: set if both accept the same, cleared if one does."""
     wrote_one = is_place(states.same, one.place) & one.accepted
     wrote_other = is_place(states.same, other.place) & other.accepted
     return jnp.where(wrote_one & wrote_other, same_proposal, states.same & ~(wrote_one | wrote_other))

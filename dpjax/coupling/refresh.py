@@ -1,4 +1,4 @@
-"""Refreshes of two chains by common proposals: the chains are the same at once where both accept."""
+"""Refreshes of two chains by common proposals: the chains are the same at once if both accept."""
 
 from collections.abc import Callable
 from typing import Any

@@ -40,7 +40,7 @@ PERIOD = 16
 """Steps after which sweeps and refreshes fall due as before."""
 
 FLOOR = 1
-"""The fewest refreshes in a period: they keep remote modes in reach where they gain nothing else."""
+"""The fewest refreshes in a period: they keep remote modes in reach if they gain nothing else."""
 
 
 class Rates(NamedTuple):
@@ -65,7 +65,7 @@ TRIED = (Rates(PERIOD, FLOOR), Rates(4, PERIOD), Rates(1, PERIOD))
 """What the warm-up tries: from almost sweeps alone to almost refreshes alone."""
 
 TRIED_IN_PARTS = (Rates(PERIOD, FLOOR), Rates(PERIOD, FLOOR, 1), Rates(PERIOD, PERIOD, 1), Rates(1, PERIOD))
-"""What it tries where sweeps can be made over parts of the records."""
+"""What it tries if sweeps can be made over parts of the records."""
 
 
 PRIOR_SHARE = 0.1
@@ -92,7 +92,7 @@ records, candidates then cost more. On a private regression at ε = 1 all candid
 effective draws per CPU second for 100, 1,000 and 10,000 records."""
 
 MOST_TOGETHER = 2**14
-"""Candidates are weighed one after another where they have more records together."""
+"""Candidates are weighed one after another if they have more records together."""
 
 
 class RefreshTuning(NamedTuple):
@@ -105,7 +105,7 @@ class RefreshTuning(NamedTuple):
     factor
         A lower-triangular factor [k, k] of its squared scale.
     prior_share
-        The share [] of refreshes that propose from the prior instead; 1 where nothing is fitted yet.
+        The share [] of refreshes that propose from the prior instead; 1 if nothing is fitted yet.
     sweeps
         How many sweeps are made in 16 steps, int32 [].
     refreshes
@@ -115,7 +115,7 @@ class RefreshTuning(NamedTuple):
         thousand records and more, one part after another.
     kept
         The autocorrelations [tried] that were left of a parameter by a step at each of the rates that the warm-up
-        tries; −1 where they were not measured.
+        tries; −1 if they were not measured.
 
     Examples
     --------
@@ -195,7 +195,7 @@ def fit_refresh(old: RefreshTuning, whitening: Tuning) -> RefreshTuning:
 
 
 def with_rates(tuning: RefreshTuning, rates: Rates) -> RefreshTuning:
-    """The tuning with other rates, for all releases where there are several."""
+    """The tuning with other rates, for all releases if there are several."""
     shape = np.shape(tuning.sweeps)
     return tuning._replace(
         **{name: jnp.asarray(np.full(shape, rate, np.int32)) for name, rate in rates._asdict().items()}
@@ -252,7 +252,7 @@ def draw_vectors(key: Key, model: Model, tuning: RefreshTuning, from_prior: Arra
 
 
 def log_weight(model: Model, parameters: Parameters, tuning: RefreshTuning, from_prior: Array) -> Array:
-    """log p(θ) − log q(θ) [] on the unconstrained scale, up to a constant; 0 where q is the prior."""
+    """log p(θ) − log q(θ) [] on the unconstrained scale, up to a constant; 0 if q is the prior."""
     vector, unravel = to_vector(model, parameters)
     log_prior = model.log_prior(parameters) + log_jacobian(model, unravel(vector))
     return jnp.where(from_prior, 0.0, log_prior - t_log_density(vector, tuning))
@@ -266,7 +266,7 @@ class Candidates(NamedTuple):
     state
         The first of them, with the records that they and the noise give.
     noise
-        The noise in the model's non-centred form; None where there is no other candidate.
+        The noise in the model's non-centred form; None if there is no other candidate.
     vectors
         The others [m, k], on the unconstrained scale.
     log_weights
@@ -338,7 +338,7 @@ def weigh(
 
 
 def density_of_noise(model: Model, noise: Any) -> Callable[[Parameters], Array]:
-    """log g [] as a function of the parameters; 0 where the noise is free of them."""
+    """log g [] as a function of the parameters; 0 if the noise is free of them."""
     assert model.noncentred is not None
     log_density = model.noncentred.log_density
     if log_density is None:
@@ -359,7 +359,7 @@ def choose(
 ) -> GibbsState:
     """The state of the candidate that a uniform draw [] from [0, 1) chooses by the weights.
 
-    It is `otherwise` if that state is impossible: by rounding, where the noise of the mechanism is bounded.
+    It is `otherwise` if that state is impossible: by rounding, if the noise of the mechanism is bounded.
     """
     assert model.noncentred is not None
     index, _ = select_index(candidates.log_weights, uniform)
@@ -382,7 +382,7 @@ Refresh = Callable[[Key, GibbsState, RefreshTuning, Array], tuple[GibbsState, Re
 
 
 def build_refresh(model: Model, release: PrivateRelease) -> Refresh:
-    """One refresh, and the choice after it where there is one; it leaves p(parameters, records | release) invariant."""
+    """One refresh, and the choice after it if there is one; it leaves p(parameters, records | release) invariant."""
     has_choice = model.noncentred is not None
     all_weighed = has_choice and release.n >= RECORDS_ALL_WEIGHED
     num_others = NUM_CANDIDATES - 1 if has_choice else 0

@@ -74,7 +74,7 @@ class Sweep(NamedTuple):
     ----------
     move
         ``(rng_key, state, tuning, parts=None) -> (state, info)``: all that the next sweep depends on. Parts are None
-        for all records, and unused where these are not divided.
+        for all records, and unused if these are not divided.
     complete
         ``(rng_key, state) -> (state, num_nonfinite)``: draws parameters that are integrated out of the imputation,
         which no sweep reads, so that it is needed only for states that are kept. Without such parameters it does

@@ -48,7 +48,7 @@ def split_r_hat(draws: np.ndarray) -> np.ndarray:
     """
     halves = split_chains(check_draws(draws))
     folded = np.abs(halves - np.median(halves, axis=(0, 1)))
-    # The folded value is NaN where all draws are equally far from their median.
+    # The folded value is NaN if all draws are equally far from their median.
     return np.fmax(r_hat(rank_normalize(halves)), r_hat(rank_normalize(folded)))
 
 
@@ -198,7 +198,7 @@ def size_for_mean(draws: np.ndarray) -> np.ndarray:
 
 
 def nan_if_constant(draws: np.ndarray, estimate: np.ndarray) -> np.ndarray:
-    """The estimate, NaN where all draws are equal: constants and chains that cannot move look alike."""
+    """The estimate, NaN if all draws are equal: constants and chains that cannot move look alike."""
     return np.where(np.ptp(check_draws(draws), axis=(0, 1)) == 0, np.nan, estimate)
 
 
@@ -248,7 +248,7 @@ def r_hat(chains: np.ndarray) -> np.ndarray:
 
 
 def rank_normalize(draws: np.ndarray) -> np.ndarray:
-    """The normal scores of the draws' ranks among all chains (equation 14); NaN where a draw is not finite."""
+    """The normal scores of the draws' ranks among all chains (equation 14); NaN if a draw is not finite."""
     size = draws.shape[0] * draws.shape[1]
     ranks = average_ranks(draws.reshape(size, *draws.shape[2:]).T).T.reshape(draws.shape)
     return np.where(all_finite(draws), scipy.special.ndtri((ranks - 3 / 8) / (size + 1 / 4)), np.nan)
@@ -256,7 +256,7 @@ def rank_normalize(draws: np.ndarray) -> np.ndarray:
 
 @partial(np.vectorize, otypes=[float], signature="(n)->(n)")
 def average_ranks(values: np.ndarray) -> np.ndarray:
-    """The ranks [n] from 1 on, and their average where values are equal: scipy.stats takes half a second to import."""
+    """The ranks [n] from 1 on, and their average if values are equal: scipy.stats takes half a second to import."""
     ordered = np.sort(values)
     return (np.searchsorted(ordered, values) + np.searchsorted(ordered, values, side="right") + 1) / 2
 
@@ -273,12 +273,12 @@ def all_finite(draws: np.ndarray) -> np.ndarray:
 
 
 def safe_divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """The ratio, NaN where the denominator is zero."""
+    """The ratio, NaN if the denominator is zero."""
     return numerator / np.where(denominator == 0, np.nan, denominator)
 
 
 def check_draws(draws: np.ndarray) -> np.ndarray:
-    """The draws as a float64 array [chain, draw, ...], NaN in every entry where a draw is not finite."""
+    """The draws as a float64 array [chain, draw, ...], NaN in every entry if a draw is not finite."""
     expected = "[chain, draw, ...] with at least 4 draws"
     draws = read_numbers("draws", draws, expected, "Pass the draws of one parameter.").astype(float)
     if draws.ndim < 2 or draws.shape[1] < 4:

@@ -133,7 +133,7 @@ def name_some(rows: Sequence[str], chosen: np.ndarray) -> str:
 
 
 def warn_of_nonfinite(num_nonfinite: np.ndarray, stacklevel: int, runs: str = "chains", sweeps: int = 1) -> None:
-    """Warn where many proposals or moves [run, draw] were undone because a density, parameter or record was not finite.
+    """Warn if many proposals or moves [run, draw] were undone because a density, parameter or record was not finite.
 
     Parameters
     ----------

@@ -115,7 +115,7 @@ class SumDensity:
         return jax.vmap(column, out_axes=1)(records)
 
     def log_density_at(self, residual: Array) -> Array:
-        """The log-weight [] where the sum is minus the residual [d + 1]."""
+        """The log-weight [] if the sum is minus the residual [d + 1]."""
         return self.log_density(-residual[:-1]) + residual[-1]
 
     def log_densities_at(self, residuals: Array) -> Array:

@@ -92,7 +92,7 @@ class Approximate(Surface):
         return float(np.mean(found)), float(error)
 
     def check(self, key: Key, vector: np.ndarray, stacklevel: int) -> None:
-        """Raise if the quadrature is too coarse at a vector [k], and warn where the sum is skew."""
+        """Raise if the quadrature is too coarse at a vector [k], and warn if the sum is skew."""
         parameters = parameters_at(self.model, jnp.asarray(vector, float))
         one = jax.tree.map(lambda leaf: leaf[None], parameters)
         if not self.source.is_exact:

@@ -37,7 +37,7 @@ __all__ = ["Method", "Opened", "check_inputs", "choose_method", "open_surface"]
 Method = Literal["auto", "imputation", "clt"]
 
 RECORDS_FOR_NORMAL_SUM = 1_000
-"""Smallest number of records that are not imputed one by one where their sum can be taken to be Normal. With a thousand
+"""Smallest number of records that are not imputed one by one if their sum can be taken to be Normal. With a thousand
 and noise at ε = 1 a fiftieth of the information is left, and chains take minutes to tell it from none."""
 
 START_CHAINS = 4
@@ -123,7 +123,7 @@ def counts_fit(model: Model, release: PrivateRelease) -> bool:
 
 
 def choose_latent(model: Model, release: PrivateRelease, imputation: Imputation | None) -> Imputation:
-    """The imputation asked for, or counts where they fit and else records, with parameters that are held."""
+    """The imputation asked for, or counts if they fit and else records, with parameters that are held."""
     wanted = counts() if imputation is None and counts_fit(model, release) else imputation
     chosen = choose_imputation(model, release, wanted)
     if imputation is not None:

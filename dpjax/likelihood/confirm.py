@@ -36,7 +36,7 @@ SURER = 1.25
 
 
 FALL = -0.15
-"""The slope of the log-likelihood a standard error away from the estimate, per standard error. It is −1 where the
+"""The slope of the log-likelihood a standard error away from the estimate, per standard error. It is −1 if the
 likelihood is Normal, and nearly 0 towards a boundary."""
 
 CHANCE = 1.5
@@ -91,7 +91,7 @@ def carried(fitted: Climb, looks: Looks) -> Climb:
 
 
 def moved(solution: Solution, looks: Looks) -> Solution:
-    """A step [..., k] with the information where it ends, where that is positive definite and no boundary is near."""
+    """A step [..., k] with the information where it ends, if that is positive definite and no boundary is near."""
     # No further than what has been seen.
     along = np.clip(np.linalg.solve(looks.steps.T, solution.change[..., None])[..., 0], -1.0, 1.0)
     information = np.linalg.inv(solution.covariance) + np.tensordot(along * ~looks.at_boundary, looks.turns, axes=1)

@@ -78,7 +78,7 @@ def maximum_likelihood(
 
     Notes
     -----
-    The maximum is that which the steps lead to from their start; pass several `initial` where there may be others. The
+    The maximum is that which the steps lead to from their start; pass several `initial` if there may be others. The
     standard errors are those of the observed information (Louis 1982), with parameters on their natural scale by the
     delta method.
 

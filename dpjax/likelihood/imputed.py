@@ -47,7 +47,7 @@ class Imputed(Surface):
 
     @property
     def refreshes(self) -> bool:
-        """Whether wholly new latent data are proposed: not where records are drawn one by one, or totals are known."""
+        """Whether wholly new latent data are proposed: not if records are drawn one by one, or totals are known."""
         if not isinstance(self.release, Release):
             return False
         return not (isinstance(self.imputation, Counts) and table_of(self.release).known)

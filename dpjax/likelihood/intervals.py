@@ -222,7 +222,7 @@ def lay_path(surface: Surface, fitted: Climb, half_width: float) -> Path:
 
 
 def find_ends(estimate: float, held: np.ndarray, slopes: np.ndarray, drop: float) -> tuple[float, float]:
-    """Where the integral of the slopes has fallen by `drop` on both sides; infinite where it does not fall so far."""
+    """Where the integral of the slopes has fallen by `drop` on both sides; infinite if it does not fall so far."""
     places, order = np.unique(np.append(held, estimate), return_index=True)
     if len(places) == 1:
         return -np.inf, np.inf

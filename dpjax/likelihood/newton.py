@@ -31,7 +31,7 @@ FIRST_LENGTH, LONG = 64, 2**14
 """Sweeps of the first step; and how many sweeps make do for the error of the standard errors."""
 
 OVERSHOT, SHARES_BACK = 0.5, (0.05, 0.7)
-"""A step went too far where the likelihood falls at its end by this multiple of its rise at the start; the part that is
+"""A step went too far if the likelihood falls at its end by this multiple of its rise at the start; the part that is
 then made of it."""
 
 WORTH = 4_096
@@ -394,7 +394,7 @@ class Trail(NamedTuple):
     rise: np.ndarray
 
     def next(self, vectors: np.ndarray, solution: Solution, judged: np.ndarray) -> "Trail":
-        """The next step from vectors [release, k]; where the last one went too far, a part of it instead.
+        """The next step from vectors [release, k]; if the last one went too far, a part of it instead.
 
         Parameters
         ----------

@@ -141,7 +141,7 @@ class Laplace(Additive):
         return self.scale * jax.random.laplace(key, shape, dtype)
 
     def log_marginal_normal(self, value: Array, mean: Array, scale: Array) -> Array:
-        """The log-density of the released value where the statistic is y ~ N(mean, scale²), elementwise.
+        """The log-density of the released value if the statistic is y ~ N(mean, scale²), elementwise.
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ class Gaussian(Additive):
         return self.scale * jax.random.normal(key, shape, dtype)
 
     def log_marginal_normal(self, value: Array, mean: Array, scale: Array) -> Array:
-        """The log-density of the released value where the statistic is y ~ N(mean, scale²), elementwise.
+        """The log-density of the released value if the statistic is y ~ N(mean, scale²), elementwise.
 
         Parameters
         ----------
@@ -336,7 +336,7 @@ class Exact(Mechanism):
         return self.log_noise(as_floating(value) - as_floating(statistic))
 
     def log_density(self, value: Array, statistic: Array) -> Array:
-        """The log-probability [] of the value [d] given the statistic [d]: 0 where they are equal, else ``-inf``."""
+        """The log-probability [] of the value [d] given the statistic [d]: 0 if they are equal, else ``-inf``."""
         return jnp.sum(self.log_density_terms(value, statistic))
 
     def sample(self, key: Key, statistic: Array) -> Array:

@@ -42,13 +42,13 @@ NOT_INHERITED = ("words", "promise", "local_epsilon", "noise_variance")
 class Mechanism(JsonNamed, ABC):
     """How a statistic was privatized: the conditional distribution of the released value given the statistic.
 
-    A subclass is a frozen pytree dataclass with `log_density`, and `sample` where values are to be drawn. It may
-    override any other method, and is then used for what it can do. These attributes are read where it has them:
+    A subclass is a frozen pytree dataclass with `log_density`, and `sample` if values are to be drawn. It may
+    override any other method, and is then used for what it can do. These attributes are read if it has them:
 
-    * ``scale``, the scale [] or [d] of additive noise; the user is warned where that is too small for single precision;
+    * ``scale``, the scale [] or [d] of additive noise; the user is warned if that is too small for single precision;
     * ``mechanism``, another mechanism that it wraps, such as the noise under `dpjax.Censored`;
-    * ``value_size``, where it releases so many draws given the sum, as `dpjax.SmoothedHistogram`, and no noisy sum;
-    * ``num_categories``, where it releases a category 0, ..., k - 1 of each record and never a sum;
+    * ``value_size``, if it releases so many draws given the sum, as `dpjax.SmoothedHistogram`, and no noisy sum;
+    * ``num_categories``, if it releases a category 0, ..., k - 1 of each record and never a sum;
     * ``privacy``, the `dpjax.Privacy` that was stated with the release.
 
     Notes
@@ -93,7 +93,7 @@ class Mechanism(JsonNamed, ABC):
         self._refuse("log_density_terms")
 
     def log_noise(self, noise: Array) -> Array:
-        """The log-density of each coordinate's noise [..., d], where the value is the statistic plus such noise.
+        """The log-density of each coordinate's noise [..., d], if the value is the statistic plus such noise.
 
         The noise is independent between coordinates, and of the statistic. Each parameter is [] or [d]; columns [d, m]
         are asked for as in `log_density_terms`.
@@ -136,9 +136,9 @@ class Mechanism(JsonNamed, ABC):
         return np.ceil(threshold) - 1 if self.integer_noise else next_below(threshold, jnp.result_type(float))
 
     def to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
-        """The value [d], known up to an error [d], moved to a value of positive probability where that is as near.
+        """The value [d], known up to an error [d], moved to a value of positive probability if that is as near.
 
-        By default to whole numbers under integer noise and where sums are exact, and as the mechanisms inside say.
+        By default to whole numbers under integer noise and if sums are exact, and as the mechanisms inside say.
         """
         if self.parts is not None:
             places = parts_of(self, len(value))
@@ -148,7 +148,7 @@ class Mechanism(JsonNamed, ABC):
         return where_near(value, np.round(value), error) if self.integer_noise or self.exact else value
 
     def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float] | None:
-        """The least scale of the noise, and the largest sum on which it is; None where that is not known.
+        """The least scale of the noise, and the largest sum on which it is; None if that is not known.
 
         By default the `noise_scale` and the largest value. Single precision is to round such sums finely against it.
 
@@ -159,7 +159,7 @@ class Mechanism(JsonNamed, ABC):
         n
             The number of records.
         radius
-            The largest Euclidean norm of what one record adds to the sums; None where it is not known.
+            The largest Euclidean norm of what one record adds to the sums; None if it is not known.
         """
         if self.inner is not None:
             return self.inner.noise_and_sum(value, n, radius)
@@ -224,7 +224,7 @@ class Mechanism(JsonNamed, ABC):
 
     @property
     def noise_variance(self) -> Array | float | None:
-        """The variance [] or [d] of the noise that is added; None where it is not known."""
+        """The variance [] or [d] of the noise that is added; None if it is not known."""
         return None
 
     @property
@@ -234,7 +234,7 @@ class Mechanism(JsonNamed, ABC):
 
     @property
     def reveals(self) -> bool:
-        """Whether some values tell the sum itself: where its `possible_sums` are one number."""
+        """Whether some values tell the sum itself: if its `possible_sums` are one number."""
         return False
 
     @property
@@ -279,19 +279,19 @@ class Mechanism(JsonNamed, ABC):
 
     @property
     def true_categories(self) -> int | None:
-        """How many categories 0, ..., c - 1 a record may have, all others being impossible; None where any may be."""
+        """How many categories 0, ..., c - 1 a record may have, all others being impossible; None if any may be."""
         return None if self.inner is None else self.inner.true_categories
 
     @property
     def noise_scale(self) -> Array | float | None:
-        """The scale of the noise, inside its wrappers; None where that is not known."""
+        """The scale of the noise, inside its wrappers; None if that is not known."""
         if self.inner is not None:
             return self.inner.noise_scale
         return getattr(self, "scale", None) if self.adds_noise else None
 
     @property
     def drawn_size(self) -> int | None:
-        """How many values are drawn given the statistic, inside its wrappers; None where the statistic is altered."""
+        """How many values are drawn given the statistic, inside its wrappers; None if the statistic is altered."""
         return getattr(self, "value_size", None) if self.inner is None else self.inner.drawn_size
 
     @property
@@ -314,7 +314,7 @@ class Mechanism(JsonNamed, ABC):
 
     @property
     def innermost(self) -> "Mechanism":
-        """The mechanism inside all wrappers; itself where it wraps none."""
+        """The mechanism inside all wrappers; itself if it wraps none."""
         return self if self.inner is None else self.inner.innermost
 
     @property
@@ -363,7 +363,7 @@ class BareMechanism(Mechanism):
         return self._own.log_density(value, statistic)
 
     def __getattribute__(self, name: str) -> Any:
-        """The object's attribute where that is a part of the contract; its own names mean something else."""
+        """The object's attribute if that is a part of the contract; its own names mean something else."""
         own = object.__getattribute__(self, "__dict__").get("_own")
         answers = name not in STRUCTURE and name[0] != "_" if isinstance(own, Mechanism) else name in OPTIONAL
         return getattr(own, name) if answers and has(own, name) else super().__getattribute__(name)
@@ -447,7 +447,7 @@ def noise_and_value(scale: Any, value: np.ndarray) -> tuple[float, float]:
 
 
 def where_near(value: np.ndarray, target: Any, error: np.ndarray) -> np.ndarray:
-    """The target where the value [d] is within its error [d] of it, else the value."""
+    """The target if the value [d] is within its error [d] of it, else the value."""
     return np.where(np.abs(value - target) <= error, target, value)
 
 

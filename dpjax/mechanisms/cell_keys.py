@@ -169,7 +169,7 @@ class CellKeys(Mechanism):
 
     @cached_property
     def _ends(self) -> np.ndarray:
-        """The probability [D + 1, k - 1] of at most each number but the last; ∞ where no larger one is possible."""
+        """The probability [D + 1, k - 1] of at most each number but the last; ∞ if no larger one is possible."""
         above = np.flip(np.cumsum(np.flip(self._table, axis=1), axis=1), axis=1)[:, 1:]
         return np.where(above > 0, np.cumsum(self._table, axis=1)[:, :-1], np.inf)
 

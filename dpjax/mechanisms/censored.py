@@ -26,15 +26,15 @@ class Bounded(Mechanism):
     mechanism
         The additive mechanism.
     lower
-        The least value [] or [d], in its units; ``None`` where there is no such bound.
+        The least value [] or [d], in its units; ``None`` if there is no such bound.
     upper
         The greatest, likewise.
     told
         How values came to lie within the bounds, in one word.
     bound_remedy
-        What to do where no bound was given.
+        What to do if no bound was given.
     value_remedy
-        What to do where a value lies beyond them.
+        What to do if a value lies beyond them.
     wraps_rounded
         Whether the additive mechanism may be rounded itself.
     """
@@ -64,7 +64,7 @@ class Bounded(Mechanism):
         check_array(argument, value, lambda array: (array >= low) & (array <= high), expected, self.value_remedy)
 
     def to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
-        """The value [d] moved to what the noise leads to, and to a bound, where that is within its error [d]."""
+        """The value [d] moved to what the noise leads to, and to a bound, if that is within its error [d]."""
         moved = self.mechanism.to_atoms(value, error)
         for bound in (self.lower, self.upper):
             moved = moved if bound is None else where_near(moved, np.asarray(bound, float), error)
@@ -89,7 +89,7 @@ class Censored(Bounded):
         The additive mechanism whose value was clamped; or `dpjax.Rounded` noise, clamped at multiples of its
         step, which is odd under integer noise.
     lower : [] or [d]
-        The least value that was published, in its units; ``None`` where there is no such bound, but give at least
+        The least value that was published, in its units; ``None`` if there is no such bound, but give at least
         one. A value beyond a bound counts as one at the bound; a `Release` refuses it.
     upper : [] or [d]
         The greatest, likewise.
@@ -159,7 +159,7 @@ class Censored(Bounded):
 
 
 def check_tails(mechanism: Any, wrapped: bool = False) -> None:
-    """Raise unless a mechanism adds noise of known tails; one that wraps another only where that is said."""
+    """Raise unless a mechanism adds noise of known tails; one that wraps another only if that is said."""
     if not mechanism.has_tails or (mechanism.inner is not None and not wrapped):
         remedy = (
             "Pass a mechanism such as Laplace(scale), or one that gives log_density_terms, log_cdf, log_survival "
@@ -196,7 +196,7 @@ def _check_order(lower: object, upper: object) -> None:
 @frozen_pytree
 @dataclass(frozen=True)
 class PartitionSelection(Mechanism):
-    """Releases a clamped noisy count where the count is above 0; where it is 0, the lower bound with certainty.
+    """Releases a clamped noisy count if the count is above 0; if it is 0, the lower bound with certainty.
 
     So a value above the bound says that the count is not 0, while one at the bound says that it is 0 or that its noisy
     value fell below.

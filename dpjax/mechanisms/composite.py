@@ -24,7 +24,7 @@ __all__ = ["Independent"]
 class Independent(Mechanism):
     """Releases consecutive coordinates of a statistic by several mechanisms, each independent of the others.
 
-    Its log-density is elementwise, and it adds noise, where that is so of all its parts. What else is asked of a
+    Its log-density is elementwise, and it adds noise, if that is so of all its parts. What else is asked of a
     mechanism, such as whether its noise is integer, is asked of each part; parts within parts become parts of the
     whole.
 
@@ -202,7 +202,7 @@ def temper_mechanism(mechanism: Mechanism, power: Array) -> Mechanism:
 class Tempered(Mechanism):
     """The density η(value | statistic)^power, a likelihood of the records that is not normalised over values.
 
-    Its log-density is elementwise, and it adds noise, where that is so of the mechanism, and JAX can look into it.
+    Its log-density is elementwise, and it adds noise, if that is so of the mechanism, and JAX can look into it.
     Exact draws of a Normal record are of the mechanism itself: a tempered local release falls back to enumeration or a
     Metropolis step.
     """

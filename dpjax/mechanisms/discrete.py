@@ -67,7 +67,7 @@ class DiscreteLaplace(Additive):
         return 0.5 / jnp.square(jnp.sinh(0.5 / jnp.asarray(self.scale)))
 
     def log_noise(self, noise: Array) -> Array:
-        """The log-probability of each coordinate's noise [..., d]; ``-inf`` where it is not an integer."""
+        """The log-probability of each coordinate's noise [..., d]; ``-inf`` if it is not an integer."""
         rate = -1 / jnp.asarray(self.scale)
         log_constant = jnp.log(-jnp.expm1(rate)) - jnp.log1p(jnp.exp(rate))
         return _on_integers(noise, log_constant - jnp.abs(noise) / self.scale)
@@ -92,7 +92,7 @@ class DiscreteGaussian(Additive):
     Parameters
     ----------
     scale : [] or [d]
-        The parameter σ (not σ²); the standard deviation equals it to 1e-6 where σ >= 1.
+        The parameter σ (not σ²); the standard deviation equals it to 1e-6 if σ >= 1.
     privacy
         What the release promises; never needed for inference.
 
@@ -137,7 +137,7 @@ class DiscreteGaussian(Additive):
         return integer_variance(self.scale)
 
     def log_noise(self, noise: Array) -> Array:
-        """The log-probability of each coordinate's noise [..., d]; ``-inf`` where it is not an integer."""
+        """The log-probability of each coordinate's noise [..., d]; ``-inf`` if it is not an integer."""
         return _on_integers(noise, -jnp.square(noise / self.scale) / 2 - log_theta(self.scale))
 
     def log_cdf(self, noise: Array) -> Array:
@@ -163,7 +163,7 @@ class DiscreteGaussian(Additive):
 
 
 def _on_integers(noise: Array, log_probability: Array) -> Array:
-    """The log-probability where the noise is an integer, zero probability elsewhere."""
+    """The log-probability if the noise is an integer, zero probability elsewhere."""
     return jnp.where(noise == jnp.floor(noise), log_probability, -jnp.inf)
 
 

@@ -38,7 +38,7 @@ class IntervalQuantile(Mechanism):
     epsilon : []
         ε.
     sensitivity : []
-        Δ; 1 as it is usually published, where one record is replaced.
+        Δ; 1 as it is usually published, if one record is replaced.
     privacy
         What the release promises; never needed for inference.
 

@@ -32,10 +32,10 @@ class LocalChannel(Mechanism):
     log_probabilities : [c, m]
         log P(r | j) of each of c categories and m reports; -∞ where a report cannot be.
     complete
-        Whether these are all possible reports, so that the probabilities of each category sum to 1. False where only
+        Whether these are all possible reports, so that the probabilities of each category sum to 1. False if only
         those that occurred are listed: each column then counts up to a factor of its own, and reports cannot be drawn.
     largest_ratio
-        The largest log ratio of the probabilities of any report in two categories, where not all reports are listed.
+        The largest log ratio of the probabilities of any report in two categories, if not all reports are listed.
     privacy
         What the release promises; never needed for inference.
 

@@ -45,7 +45,7 @@ class ObjectivePerturbation(Mechanism):
     Notes
     -----
     At the minimum b = −(Σ ∇ℓ + Λ θ), which depends on θ with derivative −(Σ ∇²ℓ + Λ). So the density of θ is that of b
-    times det(Σ ∇²ℓ + Λ) (Chaudhuri, Monteleoni and Sarwate 2011; Kifer, Smith and Thakurta 2012). It is 0 where that
+    times det(Σ ∇²ℓ + Λ) (Chaudhuri, Monteleoni and Sarwate 2011; Kifer, Smith and Thakurta 2012). It is 0 if that
     matrix is not positive definite.
 
     Examples

@@ -22,15 +22,15 @@ class Privacy:
     neighbours
         The neighbouring relation: ``"replace-one"`` or ``"add-or-remove"``. It is never assumed.
     epsilon
-        ε, where the notion has it.
+        ε, if the notion has it.
     delta
         δ, likewise.
     rho
         ρ, likewise.
     sensitivity
-        The sensitivity to which the noise was calibrated, where known.
+        The sensitivity to which the noise was calibrated, if known.
     norm
-        Its norm, 1 or 2, where known.
+        Its norm, 1 or 2, if known.
 
     Raises
     ------
@@ -64,7 +64,7 @@ class Privacy:
             self._check_value(name, getattr(self, name))
 
     def _check_value(self, name: str, value: float | None) -> None:
-        """Raise unless a value is a positive number, or absent where the notion does not need it."""
+        """Raise unless a value is a positive number, or absent if the notion does not need it."""
         if value is None:
             if name in NEEDED[self.notion]:
                 fail(name, "None", f"a number, for {self.notion} privacy", "Pass the value that was published.")

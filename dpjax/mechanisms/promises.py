@@ -21,7 +21,7 @@ class Promise(NamedTuple):
     Attributes
     ----------
     epsilon
-        ε of pure differential privacy; None where there is none.
+        ε of pure differential privacy; None if there is none.
     rho
         ρ of zero-concentrated differential privacy.
     """
@@ -37,13 +37,13 @@ class Sums(NamedTuple):
     ----------
     sensitivity
         ``norm -> float``: how far the sums move between neighbouring data sets, in the L1 or L2 norm. Raises
-        `Unpromised` where that is not known.
+        `Unpromised` if that is not known.
     neighbours
         The neighbouring relation.
     n
-        The number of records; None where it is unknown.
+        The number of records; None if it is unknown.
     num_bins
-        The number of sums where they are the counts of a histogram, each record in exactly one bin; else None.
+        The number of sums if they are the counts of a histogram, each record in exactly one bin; else None.
     is_whole
         Whether they are known to be whole numbers, without which integer noise gives them away.
     """

@@ -45,7 +45,7 @@ DENSITIES: dict[tuple[type, type], Callable[..., Array]] = {
 """By the noise of numerator and denominator."""
 
 SERIES = {Gaussian: gaussian_by_whole_gaussian, Laplace: laplace_by_whole_gaussian}
-"""By the noise of the other sum, where one has discrete Gaussian noise: these take a number of terms."""
+"""By the noise of the other sum, if one has discrete Gaussian noise: these take a number of terms."""
 
 KINDS = (Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace)
 
@@ -147,7 +147,7 @@ class Quotient(Mechanism):
         return tuple(where for noise, where in places if noise.integer_noise)
 
     def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float]:
-        """Those of the sum that is rounded more coarsely, where denominators are at most the number of records."""
+        """Those of the sum that is rounded more coarsely, if denominators are at most the number of records."""
         del radius
         pairs = noise_and_value(self.numerator.scale, value * n), noise_and_value(self.denominator.scale, np.array(n))
         return min(pairs, key=lambda pair: pair[0] / max(pair[1], 1.0))
@@ -200,7 +200,7 @@ def check_noise(argument: str, noise: Any, size: int) -> None:
 
 
 def check_pair(numerator: Any, denominator: Any) -> None:
-    """Raise where no exact density is known of a quotient, though each noise by itself is of a known kind."""
+    """Raise if no exact density is known of a quotient, though each noise by itself is of a known kind."""
     kinds = type(numerator), type(denominator)
     given = f"{name_of(denominator)} below {name_of(numerator)}"
     if numerator.integer_noise and denominator.integer_noise:
@@ -215,7 +215,7 @@ def check_pair(numerator: Any, denominator: Any) -> None:
 
 
 def terms_for(*noises: Any) -> int:
-    """The number of terms of the series of discrete Gaussian noise: the most where its scale is traced, 0 without."""
+    """The number of terms of the series of discrete Gaussian noise: the most if its scale is traced, 0 without."""
     scales = [noise.scale for noise in noises if isinstance(noise, DiscreteGaussian)]
     if not scales:
         return 0

@@ -31,7 +31,7 @@ class RandomizedResponse(Mechanism):
     keep : []
         P(released = true), in (0, 1]; the other categories share 1 - keep equally.
     num_categories
-        The number k >= 2 of categories, coded 0, ..., k - 1; taken from the matrix where one is given.
+        The number k >= 2 of categories, coded 0, ..., k - 1; taken from the matrix if one is given.
     matrix : [k, k]
         Row j holds P(released | true = j).
     privacy
@@ -135,7 +135,7 @@ class RandomizedResponse(Mechanism):
 
 
 def _matrix_epsilon(matrix: Array) -> float:
-    """The largest log ratio within a column; ∞ where an answer is possible for some values only."""
+    """The largest log ratio within a column; ∞ if an answer is possible for some values only."""
     rows = np.asarray(matrix, float)
     possible = rows[:, rows.max(axis=0) > 0]
     smallest = possible.min(axis=0)
@@ -144,7 +144,7 @@ def _matrix_epsilon(matrix: Array) -> float:
 
 
 def _keep_epsilon(channel: RandomizedResponse) -> float:
-    """The log ratio of keeping a category to giving another; ∞ where none is given."""
+    """The log ratio of keeping a category to giving another; ∞ if none is given."""
     keep = float(channel.keep)  # type: ignore[arg-type]
     other = (1 - keep) / ((channel.num_categories or 2) - 1)
     return abs(log(keep) - log(other)) if other > 0 else inf

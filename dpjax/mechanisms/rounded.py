@@ -100,7 +100,7 @@ class Rounded(Mechanism):
         return step * (np.ceil(threshold / step - NEAR_MULTIPLE) - 1)
 
     def to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
-        """The value [d] moved to a multiple of the step where that is within its error [d]."""
+        """The value [d] moved to a multiple of the step if that is within its error [d]."""
         step = np.asarray(self.step, float)
         return where_near(value, step * np.round(value / step), error)
 

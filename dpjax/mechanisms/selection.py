@@ -50,7 +50,7 @@ class Selection(Mechanism):
     utilities
         The function ``statistic [d] -> [k]``.
     epsilon
-        ε, where no utility moves by more than the sensitivity between neighbours [].
+        ε, if no utility moves by more than the sensitivity between neighbours [].
     sensitivity
         Δ [].
     privacy
@@ -289,5 +289,5 @@ class ReportNoisyMax(Selection):
 
 
 def narrow(epsilon: float) -> Promise:
-    """What follows where the log ratios of neighbouring data sets lie in an interval of length ε."""
+    """What follows if the log ratios of neighbouring data sets lie in an interval of length ε."""
     return Promise(epsilon, epsilon**2 / 8)

@@ -1,4 +1,4 @@
-"""How wide the noise of a mechanism is, where all that is known of it are its draws, or its density."""
+"""How wide the noise of a mechanism is, if all that is known of it are its draws, or its density."""
 
 from collections.abc import Callable
 from typing import Any
@@ -34,7 +34,7 @@ def width(
     *,
     noise_alone: bool = False,
 ) -> Array:
-    """How wide the distribution of the value is: a measure of draws, or a width by its density where none are made.
+    """How wide the distribution of the value is: a measure of draws, or a width by its density if none are made.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def width(
 def quartile_deviation(draws: Array) -> Array:
     """The standard deviation [d] of Normal numbers with the quartiles of draws [number, d].
 
-    Quartiles are finite where no variance is.
+    Quartiles are finite if no variance is.
     """
     low, high = jnp.quantile(draws, jnp.asarray([0.25, 0.75], draws.dtype), axis=0)
     return (high - low) / INTERQUARTILE_RANGE

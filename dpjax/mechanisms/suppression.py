@@ -25,7 +25,7 @@ class PrimarySuppression(Mechanism):
     limit
         The smallest count, above 0, that is always published.
     least
-        The smallest count that is suppressed: 0, or 1 where zeros are published.
+        The smallest count that is suppressed: 0, or 1 if zeros are published.
     code
         The number that stands for a suppressed count: one that no published count can be.
 

@@ -15,7 +15,7 @@ from dpjax.mechanisms.promises import Sums, Unpromised
 from dpjax.mechanisms.rounded import log_probability_between
 
 MAX_REDRAWS = 100_000
-"""How often noise is drawn anew: a sampler is to end, even where the statistic is far outside the bounds."""
+"""How often noise is drawn anew: a sampler is to end, even if the statistic is far outside the bounds."""
 
 
 @frozen_pytree
@@ -31,7 +31,7 @@ class Truncated(Bounded):
     mechanism
         The additive mechanism whose noise was drawn anew.
     lower : [] or [d]
-        The least value that could be published, in its units; ``None`` where there is no such bound, but give at least
+        The least value that could be published, in its units; ``None`` if there is no such bound, but give at least
         one.
     upper : [] or [d]
         The greatest, likewise.
@@ -91,7 +91,7 @@ class Truncated(Bounded):
         return log_probability_between(self.mechanism, low, high, unit)
 
     def sample(self, key: Key, statistic: Array) -> Array:
-        """A value [d] given the statistic [d]; at a bound where none lay within in 100,000 draws."""
+        """A value [d] given the statistic [d]; at a bound if none lay within in 100,000 draws."""
         exact = as_floating(statistic)
 
         def redraw(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:

@@ -87,6 +87,6 @@ class VectorLaplace(Mechanism):
 
 
 def norm_of(vector: Array) -> Array:
-    """The Euclidean norm [] of a vector [d], with gradient 0 where it is 0."""
+    """The Euclidean norm [] of a vector [d], with gradient 0 if it is 0."""
     square = jnp.sum(vector**2)
     return jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)

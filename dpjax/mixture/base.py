@@ -213,7 +213,7 @@ class MixtureInfo(NamedTuple):
     Attributes
     ----------
     acceptance_rate
-        The share of records [] whose proposal was accepted; 1 where they are drawn exactly.
+        The share of records [] whose proposal was accepted; 1 if they are drawn exactly.
     num_nonfinite
         How many records [] kept their label or value because of a non-finite density.
     num_slots

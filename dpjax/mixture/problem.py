@@ -47,7 +47,7 @@ class Problem:
 
     @property
     def tractable(self) -> Tractable | None:
-        """The known marginal of a released value, where there is one."""
+        """The known marginal of a released value, if there is one."""
         if self.channel is None or isinstance(self.channel, Binned):
             return None
         return find_tractable(self.channel, self.component)

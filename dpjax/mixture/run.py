@@ -1,4 +1,4 @@
-"""A run of the mixture samplers: starts, chunks, and more slots where they run out."""
+"""A run of the mixture samplers: starts, chunks, and more slots if they run out."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -241,7 +241,7 @@ class MixtureRun(Run):
         return Status(status.segment + 1, 0, Fitted(trimmed.kernel.setup), trimmed.chains, draws=())
 
     def at_home(self, status: Status) -> Status:
-        """The status with the states where their slots can be changed."""
+        """The status with the states if their slots can be changed."""
         return status._replace(chains=gather_to_host(self.mesh, status.chains))
 
     def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -284,7 +284,7 @@ def grow(status: Status) -> Status:
 
 
 def trim(status: Status) -> Status:
-    """The status with as many slots as were needed, where that is fewer: a sweep costs by the slot."""
+    """The status with as many slots as were needed, if that is fewer: a sweep costs by the slot."""
     capacity = 8 * (status.kernel.needed // 8 + 1)
     if capacity >= status.kernel.setup.capacity:
         return status

@@ -91,7 +91,7 @@ def sample(
         be written any more, the draws are returned with a warning.
     until
         Stop before `num_samples` draws once these are good enough, or time is up: `dpjax.until`. It looks at the number
-        of clusters and the concentration, where these change.
+        of clusters and the concentration, if these change.
     devices
         What the chains are spread over; see `dpjax.sample`.
 

@@ -45,7 +45,7 @@ def start_labels(records: Array, num_groups: Array) -> Array:
 
 
 def start_records(problem: Problem, key: Key) -> Array:
-    """Records [n, ...] to start from: the released values where they are possible records, else prior draws."""
+    """Records [n, ...] to start from: the released values if they are possible records, else prior draws."""
     key_prior, key_record = jax.random.split(key)
     n, shape = problem.n, record_shape(problem.component)
     theta = problem.component.sample_prior(key_prior, n)

@@ -45,7 +45,7 @@ def categorical(
         have two levels: [] for a 2×2 table.
     possible : [c]
         Which cells a record can be in: the others are structural zeros, whose probability is 0 whatever the records,
-        and the Dirichlet prior is that of the rest. None where all are. A release may have noisy counts of impossible
+        and the Dirichlet prior is that of the rest. None if all are. A release may have noisy counts of impossible
         cells.
 
     Notes

@@ -38,7 +38,7 @@ def check_model(model: Model) -> None:
     Raises
     ------
     TypeError
-        If a function does not return a dict where it should.
+        If a function does not return a dict if it should.
     ValueError
         If a shape is wrong, a function raises an error, or one of two functions that belong together is missing. If a
         parameter is called ``"num_records"``, under which an unknown number of records is reported.
@@ -75,7 +75,7 @@ def check_fields(model: Model) -> None:
 
 
 def check_function(name: str, function: Any) -> None:
-    """Raise unless a field of a model is a function, or None where it is optional."""
+    """Raise unless a field of a model is a function, or None if it is optional."""
     if name not in PLAIN and not callable(function) and (function is not None or name in REQUIRED):
         fail(f"Model.{name}", repr(function), "a function", "See dpjax.Model for what it takes.", error=TypeError)
 

@@ -46,7 +46,7 @@ def check_losses(model: Model, release: Release) -> None:
 
 @partial(jax.jit, static_argnames="statistic")
 def derivatives(statistic: Derivatives, value: Array, records: Records) -> Array:
-    """The derivatives [m, q] of the loss of each of m records, where this value was released."""
+    """The derivatives [m, q] of the loss of each of m records, if this value was released."""
     return jax.vmap(statistic_at(statistic, value))(records)
 
 

@@ -42,7 +42,7 @@ def naive_bayes(
         The independent Dirichlet priors of the rows of ``feature_probabilities`` [K, I, J].
     possible : [K, I, J]
         Which levels a feature can have in each class: the others are structural zeros, whose probability is 0 whatever
-        the records, and the Dirichlet priors are those of the rest. None where all can be. A feature of fewer levels
+        the records, and the Dirichlet priors are those of the rest. None if all can be. A feature of fewer levels
         than J has its last ones impossible in every class.
 
     Raises

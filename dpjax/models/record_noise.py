@@ -41,7 +41,7 @@ def has_real_fields(model: Model) -> bool:
 
 
 def scores_of(model: Model, key: Key, parameters: Parameters, records: Records) -> Any:
-    """The standard Normal noise [..., n] of the records, a draw given the records where it is not unique."""
+    """The standard Normal noise [..., n] of the records, a draw given the records if it is not unique."""
     assert model.noncentred is not None
     assert model.noncentred.scores is not None
     return model.noncentred.scores.scores(model.noncentred.noise(key, parameters, records))
@@ -63,7 +63,7 @@ def num_rows(model: Model) -> int:
 
 
 def to_columns(model: Model, key: Key, parameters: Parameters, records: Records) -> Array:
-    """The columns [k, n] of n records, a draw given the records where they are not unique."""
+    """The columns [k, n] of n records, a draw given the records if they are not unique."""
     scores = scores_of(model, key, parameters, records)
     return jnp.concatenate([leaf.reshape(-1, leaf.shape[-1]) for leaf in jax.tree.leaves(scores)])
 

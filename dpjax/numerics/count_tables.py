@@ -153,7 +153,7 @@ def count_below(table: Array, values: Array, strictly: bool = False) -> Array:
 def draw_counts(key: Key, distribution: CountDistribution, n: int) -> Array:
     """Independent draws [n] from a distribution, also far in its tails.
 
-    By a table of its probabilities where that leaves out no more than a neglected one, and else by the
+    By a table of its probabilities if that leaves out no more than a neglected one, and else by the
     `draw` of the distribution. A draw is found from the tail in which it is, so that float32 has all digits of small
     probabilities. It is -1 where counts do not fit into integers.
     """
@@ -327,7 +327,7 @@ def sum_over_counts(
 ) -> tuple[Array, Array]:
     """The sum [d] of ``terms(counts) [d, m]`` over the counts of ascending uniforms [n], and whether all have one [].
 
-    They have none where they are NaN, or tables end before.
+    They have none if they are NaN, or tables end before.
 
     Notes
     -----

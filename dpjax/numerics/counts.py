@@ -224,7 +224,7 @@ def log_mass(n: Array, count: Array, deviation: Array, mean: Array) -> Array:
 
 
 def divergence(ratio: Array) -> Array:
-    """(1 + t) log(1 + t) - t for t ≥ -1, by a series in t / (2 + t) where that would cancel."""
+    """(1 + t) log(1 + t) - t for t ≥ -1, by a series in t / (2 + t) if that would cancel."""
     near = jnp.where(jnp.abs(ratio) < 0.1, ratio, 0)
     v = near / (2 + near)
     w = jnp.square(v)
@@ -267,7 +267,7 @@ def positive(n: ArrayLike) -> Array:
 
 
 def distance_from(n: ArrayLike, mean: Array) -> Array:
-    """n − mean, exact where n has more digits than a float."""
+    """n − mean, exact if n has more digits than a float."""
     whole = jnp.floor(mean)
     return (jnp.asarray(n, int) - whole.astype(int)).astype(float) - (mean - whole)
 

@@ -132,7 +132,7 @@ def log_small_rest(log_uniform: Array, a: Array, b: Array, gap: float) -> Array:
 
 
 def draw_dirichlet(key: Key, concentration: Array) -> Array:
-    """Independent Dirichlet draws [..., c], one for each row of the concentration [..., c]; 0 where they underflow."""
+    """Independent Dirichlet draws [..., c], one for each row of the concentration [..., c]; 0 if they underflow."""
     return jax.nn.softmax(draw_log_gamma(key, concentration), axis=-1)
 
 
@@ -163,7 +163,7 @@ def dirichlet_log_normaliser(concentration: Array) -> Array:
 def dirichlet_log_density(concentration: Array, value: Array) -> Array:
     """The Dirichlet log-density [...] with respect to the first c - 1 coordinates of the value [..., c].
 
-    One concentration [c] may be given for all values. The density is -inf where an entry is not in [0, 1].
+    One concentration [c] may be given for all values. The density is -inf if an entry is not in [0, 1].
     """
     density = dirichlet_log_normaliser(concentration) + dirichlet_log_powers(concentration, share_features(value))
     return jnp.where(jnp.all((value >= 0) & (value <= 1), axis=-1), density, -jnp.inf)

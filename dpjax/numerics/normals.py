@@ -45,7 +45,7 @@ def points_on_circle(bits: Array) -> tuple[Array, Array]:
 
 
 def with_sign(numbers: Array, bits: Array) -> Array:
-    """Numbers whose sign is flipped where the lowest bit is 1."""
+    """Numbers whose sign is flipped if the lowest bit is 1."""
     flipped = jax.lax.bitcast_convert_type(numbers, jnp.uint64) ^ (bits << 63)
     return jax.lax.bitcast_convert_type(flipped, jnp.float64)
 

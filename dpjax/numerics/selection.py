@@ -130,7 +130,7 @@ def select_indices(log_weights: Array, uniforms: Array) -> tuple[Array, Array]:
 
 
 def running_sums(weights: Array) -> list[Array] | Array:
-    """The running sums over the first axis of weights [m, n]: m arrays [n], or one array [m, n] where m is large."""
+    """The running sums over the first axis of weights [m, n]: m arrays [n], or one array [m, n] if m is large."""
     if weights.shape[0] > UNROLLED:
         return jax.lax.scan(lambda total, row: (total + row, total + row), jnp.zeros_like(weights[0]), weights)[1]
     sums = [weights[0]]

@@ -31,7 +31,7 @@ def sum_rows(row: Callable[[Any], Array], num_rows: int) -> Array:
 
 
 def sum_records(rows: Callable[[Any], Array | Sequence[Array]], records: Any) -> Array:
-    """The sums [d] of d rows [m] that are functions of m records, a piece after another where there are many."""
+    """The sums [d] of d rows [m] that are functions of m records, a piece after another if there are many."""
     n = leading_size(records)
     if not are_many(n):
         return sum_each(rows(records))

@@ -140,7 +140,7 @@ def far_tail(value: Array) -> Array:
 
 
 def normal_inverse(log_probability: Array) -> Array:
-    """The inverse of `normal_tail`, -inf at -inf; by two Newton steps where the probability underflows."""
+    """The inverse of `normal_tail`, -inf at -inf; by two Newton steps if the probability underflows."""
     limit = 0.9 * smallest_log(log_probability)
     far = log_probability < limit
     deep = jnp.where(far, jnp.maximum(log_probability, jnp.finfo(log_probability.dtype).min / 4), limit)

@@ -47,7 +47,7 @@ def num_terms(scale: float) -> int:
 
 
 def of_whole(density: Density, value: Array, top: Array, bottom: Array, top_scale: Array, bottom_scale: Array) -> Array:
-    """The log-density [] of (top + u) / (bottom + v), where u is whole, at a value other than 0.
+    """The log-density [] of (top + u) / (bottom + v), if u is whole, at a value other than 0.
 
     The reciprocal is of the other kind. A numerator of 0 has a probability, not a density: that of the quotient 0.
 
@@ -88,7 +88,7 @@ def whole_numbers(centre: Array, terms: int) -> Array:
 
 
 def laplace_by_whole_laplace(value: Array, top: Array, bottom: Array, top_scale: Array, bottom_scale: Array) -> Array:
-    """The log-density [] of (top + u) / (bottom + v), u Laplace and v discrete Laplace, where `bottom` is whole.
+    """The log-density [] of (top + u) / (bottom + v), u Laplace and v discrete Laplace, if `bottom` is whole.
 
     Notes
     -----

@@ -50,7 +50,7 @@ class BatchPosterior(Saved):
     final_states
         The states of the chains after the last draw, leaves [release, chain, ...].
     tuning
-        As adapted to each release, leaves [release, ...]; None where no step of the sweep uses one.
+        As adapted to each release, leaves [release, ...]; None if no step of the sweep uses one.
     plan
         The sweep that the draws were made by.
     keys
@@ -58,7 +58,7 @@ class BatchPosterior(Saved):
     settings
         What the run was asked for, by name; see `dpjax.Posterior`.
     refresh
-        What refreshes propose from, leaves [release, ...]; None where there are none.
+        What refreshes propose from, leaves [release, ...]; None if there are none.
 
     Examples
     --------

@@ -84,10 +84,10 @@ class DataSets:
     parameters
         The draw [data set, ...] that each is from.
     records
-        Arrays [data set, n, ...] by field; or the possible records [c, ...] where `counts` says how many there are of
+        Arrays [data set, n, ...] by field; or the possible records [c, ...] if `counts` says how many there are of
         each.
     counts
-        How many of each possible record there are [data set, c]; None where records are listed.
+        How many of each possible record there are [data set, c]; None if records are listed.
     num_records
         How many records each data set has [data set]; of listed records the others are padding.
 
@@ -163,7 +163,7 @@ def combine(estimates: ArrayLike, covariances: ArrayLike, *, kind: Kind) -> Comb
     -----
     For synthetic data (1 + 1/m) B − W may have a variance that is not positive. That estimand then has the variance of
     W and no covariance with those that have one (Reiter 2002). Correlations of the others are shrunk by one factor
-    where their matrix has a negative eigenvalue, and standard errors stay. Both are warned of: draw more data sets.
+    if their matrix has a negative eigenvalue, and standard errors stay. Both are warned of: draw more data sets.
 
     Examples
     --------

@@ -81,7 +81,7 @@ def spacing_of_records(posterior: "Posterior", key: Key, spacing: int) -> int:
 
 
 def steps_for(sizes: np.ndarray, num_draws: int, step: int) -> int:
-    """Steps for one effective draw, by effective sizes of draws that are so many steps apart; NaN where none moved."""
+    """Steps for one effective draw, by effective sizes of draws that are so many steps apart; NaN if none moved."""
     least = np.min(sizes, where=~np.isnan(sizes), initial=num_draws)
     return int(np.ceil(step * num_draws / least))
 

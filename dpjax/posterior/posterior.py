@@ -63,27 +63,27 @@ class Posterior(Saved):
     final_states
         The states of the chains after the last draw, leaves [chain, ...].
     tuning
-        The adapted tuning, for `dpjax.gibbs`; None where no step of the sweep uses one.
+        The adapted tuning, for `dpjax.gibbs`; None if no step of the sweep uses one.
     plan
         The sweep that the draws were made by, with what was left to the warm-up; for `dpjax.gibbs`.
     approximate
         Whether the draws are from the posterior under the Normal approximation of the sum, by `dpjax.sample_clt`. No
         records were then imputed: states, tuning and plan are None, and `info` has the reports of that function.
     predictor
-        ``(key, model, release, parameters [draw, ...]) -> values [draw, ...]``: how releases are predicted; None where
+        ``(key, model, release, parameters [draw, ...]) -> values [draw, ...]``: how releases are predicted; None if
         records are drawn for them.
     keys
         Texts that identify the key of each chain [chain], for `concat`.
     ended
         Why the run ended where it did, if `until` was given.
     streaming
-        A summary of the draws where these were not kept, with ``keep="summary"``; whatever needs draws is then refused,
+        A summary of the draws if these were not kept, with ``keep="summary"``; whatever needs draws is then refused,
         and `info` has means and totals over the draws, [chain, 1].
     settings
         What the run was asked for, by name, such as the imputation before warm-up chose what that left open and `thin`;
         for `concat`.
     refresh
-        What refreshes propose from, and how often they and sweeps were made; None where there are none.
+        What refreshes propose from, and how often they and sweeps were made; None if there are none.
 
     Examples
     --------
@@ -125,7 +125,7 @@ class Posterior(Saved):
         ----------
         posteriors
             Of runs that differ in the key alone. What the warm-up chose may differ too; `plan` and `tuning` are those
-            of the first. A run with a checkpoint need not be sent around: where it has ended, `dpjax.sample` with the
+            of the first. A run with a checkpoint need not be sent around: if it has ended, `dpjax.sample` with the
             same arguments reads its posterior from the file.
 
         Raises
@@ -183,7 +183,7 @@ class Posterior(Saved):
 
     @property
     def remedy(self) -> str:
-        """What may help where chains mix poorly, beyond what is already done."""
+        """What may help if chains mix poorly, beyond what is already done."""
         return advise(self.model, self.release, self.plan)
 
     def to_arviz(self) -> Any:
@@ -461,7 +461,7 @@ class Posterior(Saved):
         Parameters
         ----------
         key
-            With a key the chains make 250 further steps each, whose sums are shown. It is not needed where counts were
+            With a key the chains make 250 further steps each, whose sums are shown. It is not needed if counts were
             imputed and collected, by ``sample(imputation=dpjax.counts(), collect=lambda state: {"counts":
             state.latent.records["counts"][0]})``. Without
             either, the sums that the parameters expect stand in for them, and the legend says so.

@@ -42,7 +42,7 @@ class Prediction(NamedTuple):
 
 
 def make_prediction(values: Any, released: np.ndarray) -> Prediction:
-    """The prediction, or an error where the mechanism's sampler returned what is no number."""
+    """The prediction, or an error if the mechanism's sampler returned what is no number."""
     missing = np.any(np.isnan(np.asarray(values, float)).reshape(len(values), -1), axis=1)
     if np.any(missing):
         given = f"a sampler that returned NaN in {np.mean(missing):.0%} of releases"

@@ -43,7 +43,7 @@ def describe(posterior: "Posterior") -> str:
 
 
 def describe_sweep(posterior: "Posterior") -> str:
-    """The sweep, and the refreshes where there are any."""
+    """The sweep, and the refreshes if there are any."""
     model, release, plan = posterior.model, posterior.release, posterior.plan
     if posterior.approximate or plan is None:
         return APPROXIMATE

@@ -45,7 +45,7 @@ class StreamingDraws(NamedTuple):
         }
 
     def spreads(self) -> dict[str, np.ndarray]:
-        """Two numbers [chain, 2, ...] of each parameter, equal where a chain has not moved.
+        """Two numbers [chain, 2, ...] of each parameter, equal if a chain has not moved.
 
         A chain may well stand at a whole number where others do move: that may be one of few values.
         """

@@ -38,10 +38,10 @@ class PrivateRelease(Protocol):
         """The same published numbers as if another mechanism had released them."""
 
     def contributions(self, records: Records) -> Array:
-        """What each of m records adds to the released sum [d, m]; [0, m] where no sum was released."""
+        """What each of m records adds to the released sum [d, m]; [0, m] if no sum was released."""
 
     def total_and_density(self, records: Records) -> tuple[Array, Array]:
-        """The released sum's exact value [d], empty [0] where there is none, and the log-density [] of `observed`."""
+        """The released sum's exact value [d], empty [0] if there is none, and the log-density [] of `observed`."""
 
     def log_likelihood(self, records: Records) -> Array:
         """The log-density [] of `observed` given the records."""

@@ -1,4 +1,4 @@
-"""What is refused when a release is built, and where single precision is not enough."""
+"""What is refused when a release is built, and if single precision is not enough."""
 
 import sys
 import warnings
@@ -139,7 +139,7 @@ def _check_drawn(statistic: Any, mechanism: Any, size: int, value: Array) -> jax
 
 
 def warn_where_coarse(value: Array, mechanism: Any, n: int, statistic: Any = None) -> None:
-    """Warn, at the user's call, where single precision cannot follow single records or the noise."""
+    """Warn, at the user's call, if single precision cannot follow single records or the noise."""
     if value.dtype != jnp.float32 or is_traced(value):
         return
     largest = max(float(np.max(np.abs(value))), n)
@@ -152,7 +152,7 @@ def warn_where_coarse(value: Array, mechanism: Any, n: int, statistic: Any = Non
 
 
 def warn_where_coarse_locally(values: Array, channel: Any) -> None:
-    """Warn, at the user's call, where single precision rounds values [n] or [n, k] coarsely against the noise."""
+    """Warn, at the user's call, if single precision rounds values [n] or [n, k] coarsely against the noise."""
     if values.dtype != jnp.float32 or is_traced(values):
         return
     parts = [(channel, slice(None))] if values.ndim == 1 else parts_of(channel, values.shape[-1])
@@ -232,7 +232,7 @@ def _coarseness(value: Array, mechanism: Any, n: int, statistic: Any = None) -> 
 
 
 def _radius(statistic: Any) -> float | None:
-    """The largest Euclidean norm of what one record adds, where a statistic has one."""
+    """The largest Euclidean norm of what one record adds, if a statistic has one."""
     try:
         return statistic.radius(2) if isinstance(statistic, RecordStatistic) else None
     except (TypeError, ValueError):

@@ -20,7 +20,7 @@ class Convention(NamedTuple):
     mechanism
         The mechanism's class.
     scale
-        ``published -> scale``, or ``(published, sensitivity) -> scale`` where the noise was calibrated.
+        ``published -> scale``, or ``(published, sensitivity) -> scale`` if the noise was calibrated.
     calibrated
         Whether the sensitivity is needed.
     check
@@ -45,7 +45,7 @@ def variance_of(scale: float) -> float:
 
 @np.vectorize
 def scale_of(variance: float) -> float:
-    """The scale of discrete Gaussian noise of a variance, where that is not too small for any."""
+    """The scale of discrete Gaussian noise of a variance, if that is not too small for any."""
     if variance >= 9:
         return float(np.sqrt(variance))
     from scipy.optimize import brentq  # imports are slow, and few need it
@@ -112,7 +112,7 @@ def mechanism_from_published(
           ``"discrete_laplace_epsilon"`` (Δ₁ / b), ``"geometric_alpha"`` (the ratio e^(−1/b));
         * ``"discrete_gaussian_scale"`` (σ), ``"discrete_gaussian_squared_scale"`` (σ², which agencies call the
           variance), ``"discrete_gaussian_standard_deviation"`` and ``"discrete_gaussian_variance"`` (those of the
-          noise itself, less than σ and σ² where σ is small), ``"discrete_gaussian_rho"`` (Δ₂² / 2σ²).
+          noise itself, less than σ and σ² if σ is small), ``"discrete_gaussian_rho"`` (Δ₂² / 2σ²).
     published : [] or [d]
         The published number, in squared units of the value for variances; [] for ε and ρ.
     sensitivity

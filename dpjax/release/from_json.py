@@ -16,7 +16,7 @@ def from_json(text: str, *, statistic: Statistic | None = None) -> PrivateReleas
     text
         JSON text in the schema of `dpjax.release.json`.
     statistic
-        The function ``record -> [d]`` of a `Release`, where it is not one of `dpjax.statistics`.
+        The function ``record -> [d]`` of a `Release`, if it is not one of `dpjax.statistics`.
 
     Raises
     ------

@@ -140,7 +140,7 @@ def decode_statistic(entry: Any) -> Statistic:
 
 
 def choose_statistic(entry: Any, given: Statistic | None) -> Statistic:
-    """The statistic of a description, or the user's where only a name is known."""
+    """The statistic of a description, or the user's if only a name is known."""
     if given is None:
         return decode_statistic(entry)
     if encode_statistic(given) != entry and not _names_function(entry):
@@ -224,7 +224,7 @@ def _build(argument: str, build: Callable[..., Any], parameters: dict[str, Any])
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Entries as a dict, or an error where a name comes twice, of which JSON says nothing."""
+    """Entries as a dict, or an error if a name comes twice, of which JSON says nothing."""
     names = [name for name, _ in pairs]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

@@ -51,7 +51,7 @@ class Release:
         The function ``record -> [d]`` of one record; one of `dpjax.statistics` or any of your own. Programs are
         compiled for it, so build it once: a lambda written anew is a new statistic.
     n
-        The public number of records, or an `UnknownCount` where there is none.
+        The public number of records, or an `UnknownCount` if there is none.
 
     Raises
     ------
@@ -107,7 +107,7 @@ class Release:
 
     @property
     def origin(self) -> Array:
-        """The value [d], or zeros where that is no noisy sum.
+        """The value [d], or zeros if that is no noisy sum.
 
         Samplers carry the *residual* [d] = origin − summed statistic. For a noisy sum it is the noise that the present
         records imply, whose density is the likelihood. For draws given a histogram it is minus the histogram.
@@ -144,7 +144,7 @@ class Release:
         return self.log_density(self.total(records))
 
     def log_density_at(self, residual: Array) -> Array:
-        """The log-density [] of the value where the residual, origin − summed statistic, is the one given [d]."""
+        """The log-density [] of the value if the residual, origin − summed statistic, is the one given [d]."""
         return reduce(add, (log_density_at(*part, residual[where]) for part, where in self._parts(residual)))
 
     def log_densities_at(self, residuals: Array) -> Array:
@@ -217,7 +217,7 @@ class Release:
         text
             JSON text in the schema of `dpjax.release.json`.
         statistic
-            The function ``record -> [d]``, where it is not one of `dpjax.statistics`.
+            The function ``record -> [d]``, if it is not one of `dpjax.statistics`.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The number of records where nobody published it: a prior in its place."""
+"""The number of records if nobody published it: a prior in its place."""
 
 import reprlib
 from collections.abc import Hashable
@@ -49,7 +49,7 @@ LARGEST_NUMBER = 2**53
 
 
 LARGEST_BOUND = 2**31 - 2
-"""Draws are of type int32 where double precision is off."""
+"""Draws are of type int32 if double precision is off."""
 
 
 @runtime_checkable
@@ -64,7 +64,7 @@ class CountPrior(Protocol):
 
     @property
     def bounds(self) -> tuple[int, int | None]:
-        """The least and the greatest possible number, None where there is no greatest."""
+        """The least and the greatest possible number, None if there is no greatest."""
 
 
 @runtime_checkable
@@ -178,7 +178,7 @@ def read_number(n: Any) -> Any:
 
 
 def expected_number(n: Any) -> int:
-    """The number of records; where it is unknown its median if the prior tells, else the least possible."""
+    """The number of records; if it is unknown its median if the prior tells, else the least possible."""
     if not isinstance(n, UnknownCount):
         return int(n)
     if isinstance(n.prior, KnownTail) and not is_traced(n.prior):
@@ -187,7 +187,7 @@ def expected_number(n: Any) -> int:
 
 
 def check_number_known(release: Any) -> None:
-    """Raise if a release of an unknown number of records comes where their number is needed."""
+    """Raise if a release of an unknown number of records comes if their number is needed."""
     if is_unknown(release):
         remedy = (
             "Call dpjax.sample, gibbs, sample_smc or sbc with imputation=dpjax.imwg() or dpjax.counts(), or sample_clt."
@@ -302,7 +302,7 @@ class NegativeBinomialCount:
     mean : []
         The mean; above 0, up to 2^30.
     size : []
-        The shape of that distribution, above 0: the standard deviation is about mean / √size where the mean is large.
+        The shape of that distribution, above 0: the standard deviation is about mean / √size if the mean is large.
 
     Raises
     ------

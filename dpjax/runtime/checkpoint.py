@@ -29,7 +29,7 @@ SECONDS_BETWEEN_SAVES = 15.0
 
 
 def check_path(path: Any, mesh: Mesh | None = None) -> Path:
-    """The path of a checkpoint, or an error where no file can be written; of several processes the first looks."""
+    """The path of a checkpoint, or an error if no file can be written; of several processes the first looks."""
     remedy = "Pass the path of a file, such as 'run.npz', in a folder that exists."
     if not isinstance(path, (str, os.PathLike)):
         fail("checkpoint", repr(path), "a path", remedy, error=TypeError)
@@ -174,7 +174,7 @@ class CheckpointFile:
 
 
 class PeriodicCheckpoint(CheckpointFile):
-    """The checkpoint file of a run that is saved from time to time, and goes on where it cannot be.
+    """The checkpoint file of a run that is saved from time to time, and goes on if it cannot be.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ BUFFER_BYTES = 2**24
 MAX_CAPACITY = 1024
 
 Step = Callable[..., tuple[Any, Any]]
-"""``(key, state) -> (state, report)`` of one chain; ``(key, state, number)`` where it depends on its number."""
+"""``(key, state) -> (state, report)`` of one chain; ``(key, state, number)`` if it depends on its number."""
 
 Complete = Callable[[Key, Any, Any], tuple[Any, Any]]
 """``(key, state, report) -> (state, report)`` of one chain: what is left to do where a draw is made."""
@@ -131,7 +131,7 @@ def make_draws(
         How the reports on the steps of one draw become one, leaf by leaf; by default they are added up.
     fails
         Whether a step failed [], from its reports [chain, ...]. The draw that it belongs to is then not made by any
-        chain, and the chunk ends: states and draws are those of the draws before. None where no step can fail.
+        chain, and the chunk ends: states and draws are those of the draws before. None if no step can fail.
     """
 
     @jax.jit

@@ -181,7 +181,7 @@ def any_device(mesh: Mesh | None, flag: Array) -> Array:
 
 
 def place(mesh: Mesh | None, arguments: dict[str, Any], by_chain: tuple[str, ...]) -> dict[str, Any]:
-    """Named arguments of a program on the devices; as they are where there is one device.
+    """Named arguments of a program on the devices; as they are if there is one device.
 
     Parameters
     ----------
@@ -226,12 +226,12 @@ def fetch(leaf: Any) -> np.ndarray:
 
 
 def same_everywhere(mesh: Mesh | None, number: int) -> int:
-    """The number that the first process has, where several are to make the same decision."""
+    """The number that the first process has, if several are to make the same decision."""
     return int(multihost_utils.broadcast_one_to_all(np.int32(number))) if spans_processes(mesh) else number
 
 
 def agree(mesh: Mesh | None, flag: bool) -> bool:
-    """What the first process decides, where several are to decide alike."""
+    """What the first process decides, if several are to decide alike."""
     return bool(same_everywhere(mesh, int(flag)))
 
 

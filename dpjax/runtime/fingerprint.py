@@ -70,7 +70,7 @@ def identify_arrays(trees: dict[str, Any], *, rounded: bool = False) -> dict[str
 
 
 def digest(leaf: Array, *, rounded: bool = False) -> str:
-    """The type, shape and a short hash of an array; of its first digits, where the last may vary between machines."""
+    """The type, shape and a short hash of an array; of its first digits, if the last may vary between machines."""
     array = np.asarray(leaf)
     content = array.tobytes()
     if rounded:

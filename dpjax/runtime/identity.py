@@ -257,7 +257,7 @@ def attribute_names(code: CodeType) -> list[str]:
 
 
 def content_of(cell: CellType) -> Any:
-    """What a captured variable stands for; nothing where it has no value yet."""
+    """What a captured variable stands for; nothing if it has no value yet."""
     try:
         return cell.cell_contents
     except ValueError:

@@ -1,4 +1,4 @@
-"""How far a run is, on standard error: a bar on a terminal, or lines where there is none."""
+"""How far a run is, on standard error: a bar on a terminal, or lines if there is none."""
 
 import sys
 from typing import Any, Literal, Self, TextIO, cast
@@ -10,7 +10,7 @@ from dpjax._util.validation import fail
 __all__ = ["Progress", "ShowProgress", "check_progress"]
 
 ShowProgress = bool | Literal["lines"]
-"""True for a bar where standard error is a terminal, False for nothing, ``"lines"`` for lines anywhere."""
+"""True for a bar if standard error is a terminal, False for nothing, ``"lines"`` for lines anywhere."""
 
 LINE_SECONDS = 10.0
 """Fewest seconds between two lines."""

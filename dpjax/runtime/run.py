@@ -52,7 +52,7 @@ class Status(NamedTuple):
     draws
         Host arrays of the draws of the current segment; those beyond `filled` mean nothing.
     streaming
-        The summary that draws are entered into where they are not kept; the arrays are then empty.
+        The summary that draws are entered into if they are not kept; the arrays are then empty.
     """
 
     segment: int
@@ -113,7 +113,7 @@ class Run(ABC):
         return status._replace(chains=chunk.states, filled=status.filled + length), length
 
     def make_room(self, status: Status) -> Status:
-        """The status with more room for the chains, where a chunk ended before its last draw for lack of it."""
+        """The status with more room for the chains, if a chunk ended before its last draw for lack of it."""
         raise NotImplementedError
 
     def allocate(self, status: Status, draws: int) -> Any:
@@ -132,7 +132,7 @@ class Run(ABC):
     def lower(self, status: Status) -> Any:
         """The program of the next chunk, to be compiled ahead; arrays of the status may be shapes.
 
-        None on several devices, where shapes do not say how the arrays are spread.
+        None on several devices, if shapes do not say how the arrays are spread.
         """
         if self.mesh is not None:
             return None
@@ -176,7 +176,7 @@ class Run(ABC):
         raise NotImplementedError
 
     def restore(self, progress: dict[str, Any], arrays: dict[str, np.ndarray]) -> Status:
-        """The status that was saved; an error where it does not fit the run."""
+        """The status that was saved; an error if it does not fit the run."""
         raise NotImplementedError
 
 
@@ -214,7 +214,7 @@ def finish(
     """
     with nullcontext() if file is None else file.held(), one_blas_thread():
         saved = None if file is None else file.load(run.restore)
-        # Statuses are handed on and not held: each copy of the states counts where n is large.
+        # Statuses are handed on and not held: each copy of the states counts if n is large.
         return make_chunks(run, begin() if saved is None else saved, file, show, watch or Watch())
 
 

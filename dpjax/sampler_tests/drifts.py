@@ -114,7 +114,7 @@ def drifts_of(
 
 
 def covariance_over(unit: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """The covariance of starts and ends [start, row] divided by a unit [row]; 1 where nothing has moved."""
+    """The covariance of starts and ends [start, row] divided by a unit [row]; 1 if nothing has moved."""
     covariance = np.mean((before - before.mean(axis=0)) * (after - after.mean(axis=0)), axis=0)
     return np.where(np.all(before == after, axis=0), 1.0, covariance / np.where(unit > 0, unit, 1.0))
 
@@ -152,6 +152,6 @@ def drift_of(
 
 
 def ratio(drift: np.ndarray, error: np.ndarray) -> np.ndarray:
-    """A drift over its standard error; 0 where there is no drift."""
+    """A drift over its standard error; 0 if there is no drift."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(drift == 0, 0.0, drift / error)

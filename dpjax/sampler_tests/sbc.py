@@ -291,7 +291,7 @@ def run_batch(design: Design, keys: Key, numbers: np.ndarray) -> Replicates:
 
 
 def begin_or_explain(run: BatchRun) -> Status:
-    """The status before the first step; where a chain has no start, the error says where its release comes from."""
+    """The status before the first step; if a chain has no start, the error says where its release comes from."""
     try:
         return begin(run)
     except ValueError as error:

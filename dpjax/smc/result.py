@@ -29,7 +29,7 @@ class SMCSample:
         the truth in these units has Student's distribution of M − 1 degrees of freedom. So 8 islands are off by more
         than 2.4 of them once in twenty times.
     temperatures
-        The power of the release's density after each step [island, step], which is the inverse temperature. NaN where
+        The power of the release's density after each step [island, step], which is the inverse temperature. NaN if
         an island took fewer steps, as in the next three.
     effective_sample_sizes
         The effective sample size of each step before resampling [island, step].

@@ -1,6 +1,6 @@
 """One island: a tempered sequential Monte Carlo sampler (Del Moral, Doucet and Jasra 2006), independent of the others.
 
-Particles (θ, x) from p(θ) f(x | θ), of positive density η(s | x) where such are found, pass through the distributions
+Particles (θ, x) from p(θ) f(x | θ), of positive density η(s | x) if such are found, pass through the distributions
 ∝ p(θ) Π f(x_i | θ) η(s | x)^λ with inverse temperatures 0 = λ_0 < ... < λ_T = 1. At each step they are reweighted by η
 to the power λ_t − λ_{t−1}, resampled, and moved by Gibbs sweeps that leave the distribution at λ_t invariant. The
 product of the mean weights estimates p(s).

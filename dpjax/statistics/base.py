@@ -20,7 +20,7 @@ Norm = Literal[1, 2]
 
 
 def dimension_of(statistic: Any) -> int | None:
-    """The length d of a statistic's value, None where it is not known before a record is."""
+    """The length d of a statistic's value, None if it is not known before a record is."""
     return getattr(statistic, "dimension", None)
 
 
@@ -47,11 +47,11 @@ class TakenAtValue(ABC):
 
     @abstractmethod
     def at(self, value: Array) -> Statistic:
-        """The statistic ``record -> [d]`` where this value was released."""
+        """The statistic ``record -> [d]`` if this value was released."""
 
 
 def statistic_at(statistic: Statistic, value: Array) -> Statistic:
-    """The function of one record that is summed where this value was released."""
+    """The function of one record that is summed if this value was released."""
     return statistic.at(value) if isinstance(statistic, TakenAtValue) else statistic
 
 
@@ -59,7 +59,7 @@ class RecordStatistic(JsonNamed, ABC):
     """A statistic ``record -> [d]`` that knows the set of values it can take.
 
     Statistics are compared and hashed by value, so that equal ones find the same compiled program: a subclass is a
-    frozen dataclass. It has an attribute ``dimension``: the length d of its value, None where that depends on the
+    frozen dataclass. It has an attribute ``dimension``: the length d of its value, None if that depends on the
     record. ``json_name`` is its name in JSON text, if it is to have one; its own subclasses do not inherit it.
 
     Examples
@@ -159,10 +159,10 @@ class OneCell(RecordStatistic):
 
     @abstractmethod
     def cell(self, record: Records) -> Array:
-        """The number [] of the record's cell; -1 where it has none."""
+        """The number [] of the record's cell; -1 if it has none."""
 
     def __call__(self, record: Records) -> Array:
-        """1 in the record's cell and 0 elsewhere [d]; 0 everywhere where it has none."""
+        """1 in the record's cell and 0 elsewhere [d]; 0 everywhere if it has none."""
         return as_counts(self.cell(record) == jnp.arange(self.dimension))
 
     def sparse(self, records: Records) -> tuple[Array, Array]:

@@ -1,4 +1,4 @@
-"""Functions of a record, scaled down where they are longer than a bound."""
+"""Functions of a record, scaled down if they are longer than a bound."""
 
 from dataclasses import dataclass
 from math import sqrt
@@ -64,12 +64,12 @@ def clipped(statistic: Statistic, bound: float, *, dimension: int | None = None)
     Parameters
     ----------
     statistic
-        A function ``record -> [d]``. A record adds nothing where it, or the square of it over the bound, is not
+        A function ``record -> [d]``. A record adds nothing if it, or the square of it over the bound, is not
         finite.
     bound
         The largest length that is left as it is, in the units of the function. The float type must hold its square.
     dimension
-        The length d of its value, where it does not say so itself; needed to release it, and for L1 sensitivities.
+        The length d of its value, if it does not say so itself; needed to release it, and for L1 sensitivities.
 
     Raises
     ------

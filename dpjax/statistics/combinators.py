@@ -44,7 +44,7 @@ class Scaled(RecordStatistic):
 
     @property
     def dimension(self) -> int | None:
-        """The dimension of the statistic, where it is known."""
+        """The dimension of the statistic, if it is known."""
         return dimension_of(self.statistic)
 
     def __call__(self, record: Records) -> Array:
@@ -76,11 +76,11 @@ class Scaled(RecordStatistic):
         return scaled(**values)  # type: ignore[return-value]
 
     def diameter(self, norm: Norm) -> float:
-        """The statistic's diameter times |factor|; exact where that is."""
+        """The statistic's diameter times |factor|; exact if that is."""
         return abs(self.factor) * bounded(self.statistic).diameter(norm)
 
     def radius(self, norm: Norm) -> float:
-        """The statistic's radius times |factor|; exact where that is."""
+        """The statistic's radius times |factor|; exact if that is."""
         return abs(self.factor) * bounded(self.statistic).radius(norm)
 
     def covers(self, contributions: np.ndarray, tolerance: float) -> np.ndarray:
@@ -106,7 +106,7 @@ class Stacked(RecordStatistic, TakenAtValue):
 
     @property
     def dimension(self) -> int | None:
-        """The sum of the dimensions, where all are known."""
+        """The sum of the dimensions, if all are known."""
         known = [size for statistic in self.statistics if (size := dimension_of(statistic)) is not None]
         return sum(known) if len(known) == len(self.statistics) else None
 
@@ -120,7 +120,7 @@ class Stacked(RecordStatistic, TakenAtValue):
         return jnp.concatenate([as_floating(statistic(record)) for statistic in self.statistics])
 
     def at(self, value: Array) -> "Stacked":
-        """The statistics where this value, of all of them, was released."""
+        """The statistics if this value, of all of them, was released."""
         return Stacked(tuple(statistic_at(statistic, value) for statistic in self.statistics))
 
     @property
@@ -229,7 +229,7 @@ def _stacked_of(statistics: Sequence[Statistic]) -> Stacked:
 
 
 def bounded(statistic: Statistic) -> RecordStatistic:
-    """The statistic, or an error where it does not say how far one record moves it."""
+    """The statistic, or an error if it does not say how far one record moves it."""
     if not isinstance(statistic, RecordStatistic):
         remedy = "Only dpjax.statistics know their sensitivity: derive that of a function by hand."
         fail("statistic", repr(statistic), "a statistic with a known sensitivity", remedy, error=TypeError)

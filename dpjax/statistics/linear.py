@@ -73,7 +73,7 @@ class Linear(RecordStatistic):
         return self._norm(norm) * bounded(self.statistic).radius(norm)
 
     def _columns(self) -> np.ndarray:
-        """What a record can add [k, m]: nothing too, where it may have no cell."""
+        """What a record can add [k, m]: nothing too, if it may have no cell."""
         columns = np.asarray(self.matrix).T
         counted = isinstance(self.statistic, RecordStatistic) and self.statistic.counts_each_once
         return columns if counted else np.concatenate([columns, np.zeros((1, self.dimension))])

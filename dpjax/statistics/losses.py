@@ -292,7 +292,7 @@ class FittedDerivatives(Derivatives, TakenAtValue):
         return self.size
 
     def at(self, value: Array) -> LossDerivatives:
-        """The derivatives at the coefficients in the value: hashable where they are numbers."""
+        """The derivatives at the coefficients in the value: hashable if they are numbers."""
         found = value[self.start : self.start + self.size]
         return LossDerivatives(self.loss, found if is_traced(found) else tuple(np.asarray(found).tolist()))
 

@@ -129,7 +129,7 @@ class Gram(RecordStatistic):
         Notes
         -----
         For variables v, w in [-1, 1]^m write u = |v - w| and s = |v + w|, so that u + s <= 2 and
-        |v_i v_j - w_i w_j| <= (u_i s_j + s_i u_j) / 2, with equality where v = 1. So v = 1 is a best first
+        |v_i v_j - w_i w_j| <= (u_i s_j + s_i u_j) / 2, with equality if v = 1. So v = 1 is a best first
         record. In L1 the best second record has every coordinate -1 / (m + 1). In L2 the objective is convex in each
         coordinate wherever a large value is possible, and a corner with half of its coordinates -1 is best.
         """
@@ -223,7 +223,7 @@ class Count(RecordStatistic):
         return "the number of records"
 
     def diameter(self, norm: Norm) -> float:
-        """Nothing changes where a record is replaced."""
+        """Nothing changes if a record is replaced."""
         del norm
         return 0.0
 
@@ -234,7 +234,7 @@ class Count(RecordStatistic):
 
 
 def count() -> Count:
-    """The number of records: for a noisy count beside other sums, where the number is unknown.
+    """The number of records: for a noisy count beside other sums, if the number is unknown.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def total(
     upper : [] or [d]
         The upper bound, likewise.
     dimension
-        The length d of the field, where the bounds are numbers that hold for every coordinate. Without it a
+        The length d of the field, if the bounds are numbers that hold for every coordinate. Without it a
         field with numbers for bounds has d = 1, and an unclamped field any length.
 
     Raises
@@ -409,14 +409,14 @@ class LogComposition(RecordStatistic):
         Notes
         -----
         The best pair shares no coordinate. One composition lives on k coordinates and the other on d - k, and on each
-        side the distance is that of the shares from `lower`. Exact in L1, and in L2 where (d - 1) e² lower <= 1; beyond
+        side the distance is that of the shares from `lower`. Exact in L1, and in L2 if (d - 1) e² lower <= 1; beyond
         that the concave envelope of the squared logarithm gives an upper bound.
         """
         sides = [_side(k, self.lower, norm) for k in range(self._size())]
         return max(near + far for near, far in zip(sides[1:], sides[:0:-1], strict=True)) ** (1 / norm)
 
     def radius(self, norm: Norm) -> float:
-        """The norm where all shares but one are `lower`; exact."""
+        """The norm if all shares but one are `lower`; exact."""
         size = self._size()
         small, large = -log(self.lower), -log(max(1 - (size - 1) * self.lower, self.lower))
         return (size - 1) * small + large if norm == 1 else sqrt((size - 1) * small**2 + large**2)
@@ -476,6 +476,6 @@ def _side(size: int, lower: float, norm: Norm) -> float:
         return 0.0
     if norm == 1:
         return max(k * max(-log(k * lower), 0.0) for k in range(1, size + 1))
-    # Equal shares, unless they lie where the squared logarithm is below its concave envelope.
+    # Equal shares, unless they lie if the squared logarithm is below its concave envelope.
     share = max(1 / size, min(lower * e**2, 1.0))
     return log(share / lower) ** 2 / share

@@ -310,14 +310,14 @@ class Grouped(OneCell):
         return grouped(**values)  # type: ignore[return-value]
 
     def cell(self, record: Records) -> Array:
-        """The group [] of the record's category; -1 where it has none."""
+        """The group [] of the record's category; -1 if it has none."""
         category = read_categories(record, self.field)
         inside = (category >= 0) & (category < len(self.groups))
         groups = jnp.asarray(self._array, jnp.result_type(int))
         return jnp.where(inside, groups[jnp.where(inside, category, 0)], -1)
 
     def diameter(self, norm: Norm) -> float:
-        """Two groups differ by 1 each, or one alone; exact where records may be in no group."""
+        """Two groups differ by 1 each, or one alone; exact if records may be in no group."""
         return 2 ** (1 / norm) if len(np.unique(self._array[self._array >= 0])) > 1 else 1.0
 
     @cached_property
@@ -341,7 +341,7 @@ def grouped(field: str, groups: Sequence[int], num_groups: int | None = None) ->
     groups : [C]
         The group 0, 1, ... of each category; -1 for a category that is counted in none.
     num_groups
-        The number of groups, where it is not the largest group and one; groups without a category count 0.
+        The number of groups, if it is not the largest group and one; groups without a category count 0.
 
     Raises
     ------

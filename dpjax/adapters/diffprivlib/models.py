@@ -151,7 +151,7 @@ def check_fit(model: Mapping[str, Any]) -> None:
 
 
 def warn_of_tolerance(error: float) -> None:
-    """Warn where the optimiser's tolerance is not small against the scale of the noise."""
+    """Warn if the optimiser's tolerance is not small against the scale of the noise."""
     if error > TOLERABLE:
         text = f"The optimiser may have stopped where the log-density is off by {error:.2g}, as tol allows."
         warnings.warn(f"{text} Have it fitted with a smaller tol.", UserWarning, stacklevel=3)

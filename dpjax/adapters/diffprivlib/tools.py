@@ -127,7 +127,7 @@ def read_count(value: int, statistic: Statistic, *, epsilon: float, n: int) -> R
     value
         The published count.
     statistic
-        The function of one record that is [1.0] where it counts and [0.0] where it does not; of a field of zeros and
+        The function of one record that is [1.0] if it counts and [0.0] if it does not; of a field of zeros and
         ones, ``dpjax.statistics.total(field, 0, 1)``.
     epsilon
         The ``epsilon`` of the call.

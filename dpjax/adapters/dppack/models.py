@@ -76,8 +76,8 @@ def read_model(
     Notes
     -----
     It minimises Σ ℓ + γ |θ|² / 2 + bᵀθ + κ |θ|² / 2, with b of density ∝ exp(−|b| ε' / 2) and ε' = ε − 2 log(1 +
-    1 / 4γ), κ = 0; where that ε' is not positive, ε' = ε / 2 and κ = 1 / 4 (e^(ε/4) − 1) − γ. An intercept is scaled
-    and penalised as any other column. R's optimiser stops where a step improves the mean by less than 10⁻⁸ of it, and
+    1 / 4γ), κ = 0; if that ε' is not positive, ε' = ε / 2 and κ = 1 / 4 (e^(ε/4) − 1) − γ. An intercept is scaled
+    and penalised as any other column. R's optimiser stops if a step improves the mean by less than 10⁻⁸ of it, and
     its object does not tell how far from the minimum that was.
 
     Examples

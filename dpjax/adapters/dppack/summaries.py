@@ -64,7 +64,7 @@ def read_mean(
     mechanism
         The ``mechanism`` of the call, ``"Laplace"`` or ``"Gaussian"``.
     delta
-        The ``delta`` of the call; where it is 0 the package adds Laplace noise, whatever the mechanism.
+        The ``delta`` of the call; if it is 0 the package adds Laplace noise, whatever the mechanism.
     type_dp
         The ``type.DP`` of the call, ``"aDP"`` or ``"pDP"``.
 
@@ -372,7 +372,7 @@ def redrawn(noise: Laplace | Gaussian, lower: Any) -> Truncated:
 
 
 def rounded(noise: Laplace | Gaussian, allow_negative: bool) -> Mechanism:
-    """Noise whose value was rounded to a whole number, and set to 0 where it was negative, unless that is allowed."""
+    """Noise whose value was rounded to a whole number, and set to 0 if it was negative, unless that is allowed."""
     check_flag("allow_negative", allow_negative)
     whole = Rounded(noise, step=1.0)
     least: Any = 0.0

@@ -275,7 +275,7 @@ def make_gammas(model: Model, table: Table, collapsed: bool) -> tuple[Gammas, ..
 
 @lru_cache(maxsize=64)
 def factorial_sums(table: Table) -> tuple[CellSums, ...]:
-    """The sums with factorials of their own: each count, and their total where that is not known."""
+    """The sums with factorials of their own: each count, and their total if that is not known."""
     cells = np.arange(table.num_cells)
     own = CellSums(cells[:, None], np.ones((len(cells), 1)), len(cells))
     return (own,) if table.prior is None else (own, number_of(table))

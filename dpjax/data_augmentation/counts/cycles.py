@@ -1,4 +1,4 @@
-"""Cycles: the moves that keep two known margins where published numbers limit single cells, too.
+"""Cycles: the moves that keep two known margins if published numbers limit single cells, too.
 
 Rows and columns are the nodes of a graph, and cells that are free to move its edges. Along a simple cycle of the graph
 cells gain and lose in turn, and no margin changes. Two tables with the same margins differ by cycles of which none
@@ -21,7 +21,7 @@ MAX_STEPS = 100_000
 
 
 def find_cycles(rows: np.ndarray, columns: np.ndarray, free: np.ndarray) -> tuple[np.ndarray, ...] | None:
-    """All simple cycles of free cells between two partitions, by their length; None where there are too many.
+    """All simple cycles of free cells between two partitions, by their length; None if there are too many.
 
     Parameters
     ----------

@@ -95,7 +95,7 @@ def match_pairs(rng: np.random.Generator, groups: np.ndarray) -> np.ndarray:
 def make_directions(
     orders: Sequence[np.ndarray], signs: tuple[int, ...], sums: Sequence[CellSums]
 ) -> Directions | None:
-    """The directions of several orders, each a list [m, a] of cells, in batches; None where there are none.
+    """The directions of several orders, each a list [m, a] of cells, in batches; None if there are none.
 
     Parameters
     ----------

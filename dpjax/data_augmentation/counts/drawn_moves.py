@@ -246,7 +246,7 @@ class PairDraws(NamedTuple):
 def find_groups(labels: np.ndarray, parts: Sequence[CellSums], sums: Sequence[CellSums]) -> Groups | None:
     """The groups of exchangeable cells `labels` [c]; a single one is cut into what sums of several cells hold together.
 
-    None where no group has two cells.
+    None if no group has two cells.
 
     Parameters
     ----------

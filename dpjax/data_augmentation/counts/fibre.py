@@ -61,7 +61,7 @@ class Fibre:
     swaps
         Pairs of labellings between which swaps are made.
     single
-        Cells that may gain or lose records by themselves [c]: those that add to no known total, where the number of
+        Cells that may gain or lose records by themselves [c]: those that add to no known total, if the number of
         records is unknown.
     cycles
         Cells [m, a] that gain and lose in turn; see `dpjax.data_augmentation.counts.cycles`.
@@ -195,7 +195,7 @@ def refines(fine: np.ndarray, coarse: np.ndarray) -> bool:
 
 
 def find_swaps(margins: list[np.ndarray], zero: np.ndarray) -> tuple[Swap, ...]:
-    """The swaps of a junction tree of the margins, or an error where there is none."""
+    """The swaps of a junction tree of the margins, or an error if there is none."""
     if len(margins) <= MAX_MARGINS:
         for tree in junction_trees(len(margins)):
             swaps = [swap_of(margins, edge, tree, zero) for edge in tree]

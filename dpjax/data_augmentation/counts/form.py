@@ -88,7 +88,7 @@ def reads_together(mechanism: Any) -> bool:
 
 
 def can_decorrelate(mechanism: Any) -> TypeGuard[MultivariateGaussian]:
-    """Whether combinations of the sums have independent noise, which are found where the covariance is numbers."""
+    """Whether combinations of the sums have independent noise, which are found if the covariance is numbers."""
     return isinstance(mechanism, MultivariateGaussian) and not is_traced(mechanism)
 
 

@@ -31,7 +31,7 @@ class Estimate(NamedTuple):
     value
         The estimates [c].
     variance
-        Their variances [c], infinite where the sums leave an estimate open.
+        Their variances [c], infinite if the sums leave an estimate open.
 
     Examples
     --------
@@ -61,7 +61,7 @@ def least_squares(model: Model, release: Release) -> Estimate:
     Returns
     -------
     Estimate
-        ``value`` [c] and ``variance`` [c], which is infinite where the sums leave a count open.
+        ``value`` [c] and ``variance`` [c], which is infinite if the sums leave a count open.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def solve_blocks(
     variance : [d]
         The variance of its noise; 0 of exact sums.
     total
-        Σ c, where it is known. It is used where the sums leave nothing open.
+        Σ c, if it is known. It is used if the sums leave nothing open.
 
     Raises
     ------

@@ -164,7 +164,7 @@ def log_weights(target: CountTarget, move: Move, batch: MoveBatch, state: State,
 
 
 def is_possible(target: CountTarget, cells: Array) -> Array:
-    """Whether records can be in the cells [...], given the parameters; always where these are integrated out."""
+    """Whether records can be in the cells [...], given the parameters; always if these are integrated out."""
     if target.log_probability is None:
         return jnp.ones(cells.shape, bool)
     return target.log_probability[cells] > -jnp.inf

@@ -114,7 +114,7 @@ def move_into(
 
 @jit_model
 def possible_cells(model: Model, parameters: Parameters, collapsed: bool) -> Array:
-    """The cells [chain, c] that may gain records: those of positive probability, or all where parameters are no bar."""
+    """The cells [chain, c] that may gain records: those of positive probability, or all if parameters are no bar."""
     return (jax.vmap(as_count_model(model).of_cells)(parameters) > -jnp.inf) | collapsed
 
 
@@ -140,7 +140,7 @@ def propose(
 def guess_counts(table: Table, release: Release, scale: Array, probability: Array, key: Key) -> Array:
     """Numbers [c] that add up to n: near the released value with noise added once more, or those that are expected.
 
-    The latter where some mechanism reads its sums together: its value is no sum to which tables could be near.
+    The latter if some mechanism reads its sums together: its value is no sum to which tables could be near.
     """
     if table.entangled:
         return jnp.asarray(table.draw_number(key), probability.dtype) * probability

@@ -48,7 +48,7 @@ class CellSums:
         return bool(np.all(self.weight == np.round(self.weight)))
 
     def total(self, counts: Array) -> Array:
-        """The sums [q] of counts [c], which are whole where the weights are."""
+        """The sums [q] of counts [c], which are whole if the weights are."""
         if self.is_identity:
             return counts
         weight = jnp.asarray(self.weight, counts.dtype if self.is_whole else float)

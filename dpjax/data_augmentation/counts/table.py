@@ -35,7 +35,7 @@ class Table:
     impossible
         Which of them no record is, whatever the parameters [c].
     conjugate
-        The sums of counts, with their signs, that integrating the parameters out leaves; None where none are known.
+        The sums of counts, with their signs, that integrating the parameters out leaves; None if none are known.
     sums
         The contributions of each to all released sums.
     parts
@@ -47,7 +47,7 @@ class Table:
     n
         The number of records, or its prior.
     entangled
-        Sums that every move changes, where a mechanism reads all its sums together: then no two moves are made at once.
+        Sums that every move changes, if a mechanism reads all its sums together: then no two moves are made at once.
     """
 
     support: Records
@@ -66,12 +66,12 @@ class Table:
 
     @property
     def bounds(self) -> tuple[int, int | None]:
-        """The least and the greatest possible number of records; None where there is no greatest."""
+        """The least and the greatest possible number of records; None if there is no greatest."""
         return self.n.prior.bounds if isinstance(self.n, UnknownCount) else (self.n, self.n)
 
     @property
     def prior(self) -> CountPrior | None:
-        """The prior of the number of records, None where that is known."""
+        """The prior of the number of records, None if that is known."""
         return self.n.prior if isinstance(self.n, UnknownCount) else None
 
     @property
@@ -116,7 +116,7 @@ class Layout(NamedTuple):
     sizes
         How many sums each has.
     known
-        Their values where they are known; None of a part of which none is.
+        Their values if they are known; None of a part of which none is.
     limited
         Whether the published numbers exclude sums.
     kind
@@ -134,7 +134,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True)
 class Frozen:
-    """Arrays that are equal where their numbers are."""
+    """Arrays that are equal if their numbers are."""
 
     arrays: Any = field(compare=False)
     numbers: Any = field(init=False)

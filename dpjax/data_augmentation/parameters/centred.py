@@ -39,7 +39,7 @@ def build_centred_step(
 ) -> Callable[[Key, Parameters, Records, Tuning | None], tuple[Parameters, Any, Array]]:
     """The step ``(rng_key, parameters, records, tuning) -> (parameters, info, num_nonfinite)``.
 
-    It leaves p(parameters | records) invariant. Parameters stay as they were where the new ones are not finite, which
+    It leaves p(parameters | records) invariant. Parameters stay as they were if the new ones are not finite, which
     `num_nonfinite` [] counts, as it does a density of the records that is not finite.
 
     Parameters
@@ -60,7 +60,7 @@ def build_centred_step(
 
 
 def build_update(model: Model) -> Callable[[Key, Parameters, Records, Tuning | None], tuple[Parameters, None, Array]]:
-    """The model's own update, as a move; of no parameters where it has none."""
+    """The model's own update, as a move; of no parameters if it has none."""
     update = keep if model.update is None else model.update
     return lambda rng_key, parameters, records, tuning: (update(rng_key, parameters, records), None, jnp.array(True))
 
@@ -122,7 +122,7 @@ def build_log_likelihood(model: Model, records: Records) -> Callable[[Parameters
 def choose_kernel(model: Model, choice: str | KernelBuilder | ParameterKernel | None) -> ParameterKernel | None:
     """The kernel that a choice stands for; None stands for the model's exact update, else for the default.
 
-    Where there are no parameters there is none to move.
+    If there are no parameters there is none to move.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def has_gradients(model: Model) -> bool:
         return False
     try:
         slopes = np.asarray(probe_gradients.unoptimized(model, jax.random.key(0)))
-    except (NotImplementedError, TypeError, ValueError):  # as JAX puts it where no derivative is defined
+    except (NotImplementedError, TypeError, ValueError):  # as JAX puts it if no derivative is defined
         return False
     return bool(np.all(np.isfinite(slopes)) and np.all(np.any(slopes != 0, axis=0)))
 

@@ -38,9 +38,9 @@ class Tuning(NamedTuple):
     factor
         A lower-triangular factor [k, k] of the covariance.
     step_size
-        The step size [] of the parameter kernel on whitened vectors, where it has one.
+        The step size [] of the parameter kernel on whitened vectors, if it has one.
     noncentred
-        The whitening for the non-centred step, where that has coordinates of its own; its step size is not used.
+        The whitening for the non-centred step, if that has coordinates of its own; its step size is not used.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def noncentred_coordinates(model: Model, tuning: Tuning) -> tuple[Model, Tuning]
 
 
 def standardised(model: Model) -> Model | None:
-    """The model with the coordinates of its non-centred step as its own, where it has such."""
+    """The model with the coordinates of its non-centred step as its own, if it has such."""
     if model.noncentred is None or model.noncentred.coordinates is None:
         return None
     return model._replace(noncentred=None, **model.noncentred.coordinates._asdict())

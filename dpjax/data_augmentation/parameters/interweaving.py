@@ -1,7 +1,7 @@
 """The non-centred step that interweaving adds to the centred one (Yu and Meng 2011).
 
 Write x = T(θ, u) with noise u of density g(u | θ), free of θ if it can be. Holding u fixed, θ has density
-∝ p(θ) g(u | θ) η(s | T(θ, u)), and moving θ moves the records with it. The centred step is slow where the records
+∝ p(θ) g(u | θ) η(s | T(θ, u)), and moving θ moves the records with it. The centred step is slow if the records
 determine θ almost exactly; this one does not condition on the records.
 """
 
@@ -81,7 +81,7 @@ def build_interweaving_step(
 def likelihood_of_noise(model: Model, release: PrivateRelease, noise: Any) -> Callable[[Parameters], Array]:
     """The log-density [] of the value and of the noise, as a function of the parameters.
 
-    By a sum of the form's own where it has one, and else by the records.
+    By a sum of the form's own if it has one, and else by the records.
     """
     assert model.noncentred is not None
     form = model.noncentred

@@ -79,7 +79,7 @@ class IMwG:
         return replace(self, window=choose_window(key, self, model, release, latent, parameters))
 
     def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
-        """Model and release as they are, or those of whole data sets where the number of records is unknown."""
+        """Model and release as they are, or those of whole data sets if the number of records is unknown."""
         return data_set_form(model, release) if isinstance(release, Release) else (model, release)
 
 

@@ -1,6 +1,6 @@
 """Preconditioned Crank–Nicolson moves (pCN) over blocks of the records' standard Normal noise.
 
-A record is x = T(θ, v) with noise v ~ N(0, 1); given the record, v is drawn where several numbers give it. The proposal
+A record is x = T(θ, v) with noise v ~ N(0, 1); given the record, v is drawn if several numbers give it. The proposal
 is T(θ, ρ v + √(1 − ρ²) ξ) with fresh ξ ~ N(0, 1), a move that is reversible for p(records | θ). So a block of
 neighbouring records accepts its proposals with probability min(1, η′ / η): Cotter, Roberts, Stuart and White (2013),
 section 4. With ρ = 0 and blocks of one record this is IMwG.
@@ -106,7 +106,7 @@ def pcn(
     ----------
     block
         How many neighbouring records are accepted or rejected together, in 1..n; ``"auto"`` to let ``dpjax.sample``
-        choose. Large blocks are cheap where the release is noisy; the last one may be shorter.
+        choose. Large blocks are cheap if the release is noisy; the last one may be shorter.
     correlation
         That of old and proposed noise, in [0, 1): 0 proposals independent draws from the model, near 1 small steps.
         ``"auto"`` to let ``dpjax.sample`` choose. Above 0 the model must have `NonCentred.scores`.
@@ -146,7 +146,7 @@ def candidate_blocks(n: int) -> tuple[int, ...]:
 
 
 def candidate_correlations(model: Model) -> tuple[float, ...]:
-    """All `CORRELATIONS`, or 0 alone where the model has no standard Normal noise."""
+    """All `CORRELATIONS`, or 0 alone if the model has no standard Normal noise."""
     return CORRELATIONS if has_scores(model) else (0.0,)
 
 

@@ -31,7 +31,7 @@ class Decisions(NamedTuple):
     broken
         Which had a non-finite density [proposals].
     num_rounds
-        How many rounds of decisions were made []; None where each proposal was decided on in turn.
+        How many rounds of decisions were made []; None if each proposal was decided on in turn.
     """
 
     residual: Array

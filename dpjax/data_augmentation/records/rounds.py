@@ -145,7 +145,7 @@ def closed_window(window: Window) -> int | None:
 def choose_window(key: Key, imputation: Any, model: Model, release: Any, latent: Latent, parameters: Parameters) -> int:
     """The window in which a sweep by an imputation ``(window=...)`` costs least, counted in steps of an accelerator.
 
-    A round costs a step, and more where its windows hold many numbers: (1 + chains · d · window / 2¹⁸).
+    A round costs a step, and more if its windows hold many numbers: (1 + chains · d · window / 2¹⁸).
 
     Parameters
     ----------
@@ -172,6 +172,6 @@ def choose_window(key: Key, imputation: Any, model: Model, release: Any, latent:
 def most_rounds(
     model: Model, imputation: Imputation, release: Any, latent: Latent, parameters: Parameters, keys: Key
 ) -> Array | None:
-    """The rounds of a sweep of the chain that makes most []; None where it is not made in rounds."""
+    """The rounds of a sweep of the chain that makes most []; None if it is not made in rounds."""
     _, info = jax.vmap(imputation(model, release))(keys, latent, parameters)
     return None if info.num_rounds is None else jnp.max(info.num_rounds)

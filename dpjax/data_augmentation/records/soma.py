@@ -136,7 +136,7 @@ def reverse_total(weight: Array, total: Array, current: Array) -> Array:
     current : []
         w_0.
     """
-    # W − w_I cannot be negative; rounding can make it so where w_I is nearly all of W.
+    # W − w_I cannot be negative; rounding can make it so if w_I is nearly all of W.
     return jnp.maximum(total - weight, 0.0) + current
 
 

@@ -73,11 +73,11 @@ class DataSetSum(TakenAtValue):
 
     @property
     def dimension(self) -> int | None:
-        """The length d of the sum, None where it depends on the record."""
+        """The length d of the sum, None if it depends on the record."""
         return dimension_of(self.statistic)
 
     def at(self, value: Array) -> "DataSetSum":
-        """The sum where this value was released."""
+        """The sum if this value was released."""
         return replace(self, statistic=statistic_at(self.statistic, value))
 
     def __call__(self, record: Records) -> Array:
@@ -92,7 +92,7 @@ class DataSetSum(TakenAtValue):
 
 
 def data_set_form(model: Model, release: Release) -> tuple[Model, Release]:
-    """The model of whole data sets, and the release of one, where the number of records is unknown; else as they are.
+    """The model of whole data sets, and the release of one, if the number of records is unknown; else as they are.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def check_model_of_any_number(model: Model) -> None:
 
 
 def rows_of(release: PrivateRelease) -> DataSetSum | None:
-    """The statistic of whole data sets, whose rows may be too few; None where there is no such thing."""
+    """The statistic of whole data sets, whose rows may be too few; None if there is no such thing."""
     statistic = release.statistic if isinstance(release, Release) else None
     if not isinstance(statistic, DataSetSum) or statistic.prior.bounds[1] == statistic.capacity:
         return None

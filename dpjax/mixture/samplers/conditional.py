@@ -219,7 +219,7 @@ class Slices(NamedTuple):
     heights
         The height ξ_h [H] of each slot, a fixed function of its weight.
     log_shares
-        log(w_h / ξ_h) [H], the weight of a slot where it may be chosen.
+        log(w_h / ξ_h) [H], the weight of a slot if it may be chosen.
     num_slots
         How many slots [] the records may choose from: all later ones are lower than every slice variable.
     overflow

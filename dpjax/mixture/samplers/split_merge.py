@@ -307,7 +307,7 @@ def summarize_sides(component: Component, proposal: SplitProposal) -> tuple[Arra
 
 
 def draw_proposal(move: SplitMove, key: Key, launch: LaunchState, present: SplitProposal) -> SplitProposal:
-    """Sides given a launch state and, where the marginal is known, records given the sides."""
+    """Sides given a launch state and, if the marginal is known, records given the sides."""
     key_side, key_apart, key_together = jax.random.split(key, 3)
     uniforms = jax.random.uniform(key_side, launch.log_odds.shape, launch.log_odds.dtype)
     sides = with_anchors(move.anchors, (uniforms < jax.nn.sigmoid(launch.log_odds)).astype(jnp.int32))

@@ -248,7 +248,7 @@ def max_iterations(epsilon: float, delta: float, tau_l: float, tau_g: float | No
     tau_l
         Noise of the log-likelihood ratio, in sensitivities.
     tau_g
-        Noise of one gradient, in sensitivities; None where none is asked for.
+        Noise of one gradient, in sensitivities; None if none is asked for.
     num_leapfrog
         Leapfrog steps of one iteration.
 

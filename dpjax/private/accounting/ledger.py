@@ -29,7 +29,7 @@ class RunPart(NamedTuple):
     part
         The mark of what one call adds to it.
     key
-        The key that noise or samples are drawn by; None where none are.
+        The key that noise or samples are drawn by; None if none are.
     first
         The number of the first iteration: of one key, each draws noise of its own.
     last
@@ -59,7 +59,7 @@ class PrivacySpent(NamedTuple):
     neighbours
         The neighbouring relation.
     grade
-        ``"secure"`` only if the noise of every query is; None where there was no query.
+        ``"secure"`` only if the noise of every query is; None if there was no query.
     num_queries
         The number of queries.
 

@@ -151,7 +151,7 @@ class LedgerFile:
             )
 
     def read_secret(self, *, is_new: bool) -> bytes:
-        """The secret by which keys are marked, which is made where no key is yet; called under the lock.
+        """The secret by which keys are marked, which is made if no key is yet; called under the lock.
 
         Raises
         ------

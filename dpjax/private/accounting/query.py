@@ -36,7 +36,7 @@ class Query:
         The standard deviation of Gaussian noise over the bound of one record's L2 norm, or the scale of Laplace noise
         over that of its L1 norm. With noise of 2 τ b (Algorithm 1 of
         Räisä, Koskela and Honkela 2021) it is 2 τ under either relation. Noise sources return queries with a
-        multiplier that is lower than what it seems where their rounding costs something; see `Noise.query`.
+        multiplier that is lower than what it seems if their rounding costs something; see `Noise.query`.
     grade
         Whether the noise is fit to protect anyone: that of the noise source.
     count
@@ -76,7 +76,7 @@ class Query:
         rate = check_real("sampling_rate", self.sampling_rate)
         if not 0 < rate <= 1:
             fail("sampling_rate", self.sampling_rate, "a probability in (0, 1]", "Pass the chance of one record.")
-        # NumPy's integers wrap round where counts are multiplied, and its short floats round.
+        # NumPy's integers wrap round if counts are multiplied, and its short floats round.
         for name, plain in (
             ("noise_multiplier", multiplier),
             ("count", check_count("count", self.count, most=MOST_SUMS)),

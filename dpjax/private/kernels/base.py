@@ -94,7 +94,7 @@ class PrivateKernel(NamedTuple):
         ``(key, state) -> (state, KernelInfo)``, pure, for `jax.jit` and `jax.vmap`. It makes the queries of one
         iteration, charged to no one: `sample` charges them to a ledger.
     queries
-        The noisy queries of one iteration of one chain; none where there is no noise and no privacy.
+        The noisy queries of one iteration of one chain; none if there is no noise and no privacy.
     target
         The target.
     build

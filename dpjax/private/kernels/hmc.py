@@ -124,7 +124,7 @@ def dp_hmc(
     mass: Any = 1.0,
     scale: np.ndarray | None = None,
 ) -> PrivateKernel:
-    """Leaves the posterior invariant where no log-likelihood ratio is clipped: Algorithm 1 of Räisä et al. (2021).
+    """Leaves the posterior invariant if no log-likelihood ratio is clipped: Algorithm 1 of Räisä et al. (2021).
 
     Each iteration asks for L + 1 noisy gradients and one noisy log-likelihood ratio. Clipped gradients cost acceptance
     alone; clipped ratios change the invariant distribution.

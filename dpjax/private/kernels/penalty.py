@@ -23,7 +23,7 @@ class NoisyRatio(NamedTuple):
     Attributes
     ----------
     difference
-        The noisy log-posterior ratio [], −∞ where the proposal is not finite.
+        The noisy log-posterior ratio [], −∞ if the proposal is not finite.
     variance
         The variance [] of its noise.
     clipped

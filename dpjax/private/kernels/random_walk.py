@@ -37,7 +37,7 @@ class WalkInnovations(NamedTuple):
     normals
         Standard Normal numbers [d].
     component
-        The coordinate that moves [], where one does.
+        The coordinate that moves [], if one does.
     log_uniform
         The logarithm [] of a uniform number.
     """
@@ -67,7 +67,7 @@ def dp_penalty(
     components: Components = "all",
     guided: bool = False,
 ) -> PrivateKernel:
-    """Leaves the posterior invariant where no log-likelihood ratio is clipped: Yıldırım and Ermis (2019).
+    """Leaves the posterior invariant if no log-likelihood ratio is clipped: Yıldırım and Ermis (2019).
 
     Each iteration asks for one noisy log-likelihood ratio.
 

@@ -58,7 +58,7 @@ def dp_sgld(
     noise_multiplier: float,
     block: int | None = None,
 ) -> PrivateKernel:
-    """Leaves the posterior invariant as the step goes to zero, where no gradient is clipped (Wang et al. 2015).
+    """Leaves the posterior invariant as the step goes to zero, if no gradient is clipped (Wang et al. 2015).
 
     θ += (η/2) ∇̂ + N(0, η), where ∇̂ is the noisy sum of clipped gradients of a Poisson sample over its rate, plus the
     gradient of the log-prior. The noise of the release is part of N(0, η), and the rest is added.
@@ -73,7 +73,7 @@ def dp_sgld(
         η, or a schedule that does not rise, such as optax's.
     sampling_rate
         q: each record takes part with probability q, and the sum of a sample is scaled by 1 / q. Like every setting it
-        is published by the draws and the ledger: where n is confidential, as under ``"add-or-remove"``, choose it
+        is published by the draws and the ledger: if n is confidential, as under ``"add-or-remove"``, choose it
         without n, never as a sample's size over n.
     gradient_bound
         Each record's gradient is clipped to this norm.

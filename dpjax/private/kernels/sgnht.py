@@ -59,7 +59,7 @@ def dp_sgnht(
     noise_multiplier: float,
     block: int | None = None,
 ) -> PrivateKernel:
-    """Leaves the posterior invariant as the step goes to zero, where no gradient is clipped (Ding et al. 2014).
+    """Leaves the posterior invariant as the step goes to zero, if no gradient is clipped (Ding et al. 2014).
 
     p += h ∇̂ − h ξ p + N(0, 2Ah), θ += h p, ξ += h (pᵀp/d − 1). The noise of the release is part of N(0, 2Ah), and the
     rest is added. If it is more than that, the friction ξ, which starts at A, takes the surplus up.

@@ -27,7 +27,7 @@ from dpjax.statistics import RecordStatistic
 __all__ = ["Design", "design"]
 
 ENOUGH_RECORDS = 1_000
-"""From here on the sum is taken to be Normal, where that can be done."""
+"""From here on the sum is taken to be Normal, if that can be done."""
 NUM_CHAINS = 2
 
 Candidates = Mapping[str, RecordStatistic | tuple[RecordStatistic, Sequence[float]]]
@@ -185,7 +185,7 @@ def design(
         The probability of the intervals.
     approximate
         Whether `dpjax.sample_clt` draws, else `dpjax.sample_batch`; by default the first from a thousand records on,
-        where it can.
+        if it can.
     progress
         What is shown of the simulated releases; see `dpjax.sample`.
 
@@ -280,7 +280,7 @@ def is_normal(model: Model, release: Release, approximate: bool | None) -> bool:
 
 
 def repeat(model: Model, parameters: Any, number: int) -> Parameters:
-    """The given parameters for each of so many releases, or an error where the model has others."""
+    """The given parameters for each of so many releases, or an error if the model has others."""
     expected = parameter_shapes(model)
     remedy = "Pass one value of each of the model's."
     for leaf in jax.tree.leaves(parameters):
@@ -322,6 +322,6 @@ def stack_budgets(row: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 
 def tell(budgets: Sequence[Budget]) -> list[str]:
-    """Each budget in words: δ only where they differ in it."""
+    """Each budget in words: δ only if they differ in it."""
     several = len({budget.delta for budget in budgets}) > 1
     return [f"ε = {one.epsilon:g}{f', δ = {one.delta:g}' * several}" for one in budgets]

@@ -184,7 +184,7 @@ def plan(
     source
         The origin of the pilot's records, ``"public"`` or ``"synthetic"``; it has no default, so that it is stated.
     num_records
-        The number of confidential records under ``"replace-one"``, where it is public. Under ``"add-or-remove"`` it is
+        The number of confidential records under ``"replace-one"``, if it is public. Under ``"add-or-remove"`` it is
         confidential: pass a guess that was made without looking at the records.
     budget
         The privacy budget; the plan spends all of it on this run.

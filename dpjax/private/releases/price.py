@@ -120,8 +120,8 @@ def price(
     """The noise of each statistic side by side with which the release of all costs that much.
 
     Parts of the cost add up: a record moves all sums at once. Gaussian noise of σ on sums of sensitivity Δ costs
-    Δ² / 2σ². With weights w, Σ w d σ² is least where shares are proportional to √(w d) Δ. Laplace noise of scale b
-    costs Δ / b, and Σ w d b² is least where shares are proportional to (w d Δ²)^⅓.
+    Δ² / 2σ². With weights w, Σ w d σ² is least if shares are proportional to √(w d) Δ. Laplace noise of scale b
+    costs Δ / b, and Σ w d b² is least if shares are proportional to (w d Δ²)^⅓.
     """
     statistics = statistic.statistics if isinstance(statistic, Stacked) else (statistic,)
     parts = [read_statistic(one) for one in statistics]

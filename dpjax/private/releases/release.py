@@ -60,7 +60,7 @@ def release(
         A dict of arrays with one leading axis, a pandas DataFrame, or an iterable of such batches, which need not fit
         into memory together.
     n
-        Under add-or-remove neighbours, where the number of records is confidential: the number if it is public all the
+        Under add-or-remove neighbours, if the number of records is confidential: the number if it is public all the
         same, or a `dpjax.UnknownCount`. A count among the sums tells it with noise. Under replace-one it is that of the
         records, and need not be given.
     budget
@@ -186,7 +186,7 @@ def check_number_given(n: Any, neighbours: str) -> None:
 
 
 def number_of(n: int | UnknownCount | None, total: ExactSum) -> int | UnknownCount:
-    """The number of records to be published, or an error where another was given."""
+    """The number of records to be published, or an error if another was given."""
     if isinstance(n, UnknownCount):
         return n
     if n is not None and n != total.num_records:
@@ -220,7 +220,7 @@ def family_of(part: Part) -> Callable[..., Mechanism]:
 
 
 def announce(blank: Release, n: int | UnknownCount, statistic: RecordStatistic) -> Release:
-    """The release of the largest sum that there could be, which is warned of where single precision cannot hold it.
+    """The release of the largest sum that there could be, which is warned of if single precision cannot hold it.
 
     The warning does not depend on the records, and comes before the charge: an error would lose what is charged.
     """

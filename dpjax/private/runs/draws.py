@@ -30,9 +30,9 @@ class Diagnostics(NamedTuple):
     acceptance_rate
         The fraction of proposals that were accepted.
     clipped_gradients
-        The fraction of records whose gradient was clipped; NaN where there are none.
+        The fraction of records whose gradient was clipped; NaN if there are none.
     clipped_ratios
-        The fraction of records whose log-likelihood ratio was clipped; NaN where there are none.
+        The fraction of records whose log-likelihood ratio was clipped; NaN if there are none.
 
     Examples
     --------

@@ -279,7 +279,7 @@ class Interruption:
 
     A program that is compiled, or waits for noise from the host, turns an interruption into a failure of its own and
     loses what it was computing. Signals are the main thread's matter: in another one nothing is changed. Nor is it
-    where the process ignores interruptions, as one in the background may.
+    if the process ignores interruptions, as one in the background may.
     """
 
     def __init__(self) -> None:

@@ -74,7 +74,7 @@ def sample(
     ledger
         The budget and all that was spent of it; without a default.
     num_iterations
-        Iterations of each chain, further ones where a run goes on; a multiple of `thin`. None for as many as the budget
+        Iterations of each chain, further ones if a run goes on; a multiple of `thin`. None for as many as the budget
         allows.
     thin
         The number of iterations per kept draw. Draws that are not kept are charged as well.

@@ -41,7 +41,7 @@ class Terms(NamedTuple):
     log_prior
         ``parameters -> []``, with the log-Jacobian of `constrain`.
     constrain
-        From the unconstrained parameters to those that are reported; the identity where there is no bound.
+        From the unconstrained parameters to those that are reported; the identity if there is no bound.
     """
 
     log_likelihood: Callable[[Any, Any], Array]

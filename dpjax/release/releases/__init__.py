@@ -1,4 +1,4 @@
-"""Releases from what was published, where that is more than a value and the scale of its noise."""
+"""Releases from what was published, if that is more than a value and the scale of its noise."""
 
 from dpjax.release.releases.fitted import objective_perturbation
 from dpjax.release.releases.linear import linear

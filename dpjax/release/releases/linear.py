@@ -28,7 +28,7 @@ def linear(
     *,
     noise: Literal["before", "after"] = "before",
 ) -> Release:
-    """The release of a matrix times sums, where noise was added before or after they were combined.
+    """The release of a matrix times sums, if noise was added before or after they were combined.
 
     Parameters
     ----------

@@ -49,7 +49,7 @@ def quantile(
         The public number of records, as in `dpjax.Release`.
     sensitivity
         Δ to which the noise was calibrated; by default max(α, 1 − α), which one record more or less moves a score by.
-        Where one record is replaced it is 1.
+        If one record is replaced it is 1.
     noise
         The noise on the scores: ``"gumbel"``, which is the exponential mechanism; ``"exponential"``, which is
         permute-and-flip; or ``"laplace"``.

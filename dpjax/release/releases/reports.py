@@ -21,14 +21,14 @@ def likelihoods(
     ----------
     log_likelihoods : [m, c]
         The logarithm of the probability of each of m reports, in each of c categories; up to a constant for each
-        report; -∞ where the category cannot give it.
+        report; -∞ if the category cannot give it.
     field
         The integer record field [] that holds the category.
     people : [m]
         Who made each report: 0, ..., n - 1 for n persons, each with one report or more. If a person made several, with
         noise of their own, their probabilities multiply. By default every report is that of another person.
     largest_ratio
-        The largest log ratio of the probabilities of any one report in two categories, where it is known:
+        The largest log ratio of the probabilities of any one report in two categories, if it is known:
         `dpjax.describe` tells the promise that follows.
 
     Returns
@@ -68,7 +68,7 @@ def likelihoods(
         person = int(np.flatnonzero(np.isnan(array).any(axis=1) | ~np.isfinite(largest[:, 0]))[0])
         expected = "numbers below ∞, one of them finite in each row"
         fail("log_likelihoods", f"{array[person].tolist()} of person {person}", expected, "Check the report.")
-    # Relative to the largest, what is lost by rounding is lost where a category is all but impossible.
+    # Relative to the largest, what is lost by rounding is lost if a category is all but impossible.
     different, places = np.unique(array - largest, axis=0, return_inverse=True)
     ratio = None if largest_ratio is None else most * largest_ratio
     channel = LocalChannel(jnp.asarray(different.T), complete=False, largest_ratio=ratio)

@@ -1,4 +1,4 @@
-"""Tables of counts with gaps where small counts were suppressed."""
+"""Tables of counts with gaps for small counts that were suppressed."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def suppressed(value: Array, statistic: Statistic, limit: int, n: Any, *, least:
     Parameters
     ----------
     value : [d]
-        The published counts; NaN where a count was suppressed.
+        The published counts; NaN if a count was suppressed.
     statistic
         The function ``record -> [d]`` of one record, such as `dpjax.statistics.cells`.
     limit
@@ -28,7 +28,7 @@ def suppressed(value: Array, statistic: Statistic, limit: int, n: Any, *, least:
     n
         The public number of records, as in `dpjax.Release`.
     least
-        The smallest count that is suppressed: 0, or 1 where zeros are published.
+        The smallest count that is suppressed: 0, or 1 if zeros are published.
 
     Returns
     -------

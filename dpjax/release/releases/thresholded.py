@@ -40,7 +40,7 @@ def thresholded(
         Their published noisy counts, all at least the threshold.
     all_keys
         All keys that could have been published, at most 100,000: key j is category j of the record field. Or their
-        number, where those that were not published have no names: then ``keys[j]`` is category j, and the others
+        number, if those that were not published have no names: then ``keys[j]`` is category j, and the others
         follow.
     mechanism
         The noise, with one scale or one for each of all keys, in their order.
