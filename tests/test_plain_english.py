@@ -70,6 +70,9 @@ def strings(tree: ast.Module) -> Iterator[tuple[int, str]]:
             yield node.lineno, prose(node.value.value)
         elif isinstance(node, ast.Call) and is_message(node):
             yield from ((one.lineno, filled(one)) for one in node.args if isinstance(one, ast.Constant | ast.JoinedStr))
+        elif isinstance(node, ast.Assign) and re.search("given|expected|remedy", ast.unparse(node.targets[0]), re.I):
+            parts = node.value.elts if isinstance(node.value, ast.Tuple) else [node.value]
+            yield from ((one.lineno, filled(one)) for one in parts if isinstance(one, ast.Constant | ast.JoinedStr))
 
 
 def is_message(call: ast.Call) -> bool:

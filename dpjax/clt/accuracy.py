@@ -127,8 +127,8 @@ def check_errors(errors: Errors, num_points: int, statistic: str) -> None:
         f"deviation and its variance by {100 * errors.variance:.2g} %"
     )
     remedy = (
-        f"Pass more points: clamps and steps of {statistic} need the more the more records there are, and counts as "
-        "many as the largest of them; or give the model statistic_moments, or use dpjax.sample."
+        f"Pass more points. Clamps and steps of {statistic} need the more the more records there are, and counts as "
+        "many as the largest of them. Or give the model statistic_moments, or use dpjax.sample."
     )
     fail("num_points", given, f"errors up to {MAX_ERROR}, and {100 * MAX_ERROR:g} %", remedy)
 

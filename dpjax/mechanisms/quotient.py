@@ -188,14 +188,14 @@ class Quotient(Mechanism):
 def check_noise(argument: str, noise: Any, size: int) -> None:
     """Raise unless the noise is of a known kind, and has a scale for each quotient."""
     if type(noise) not in KINDS:
-        remedy = "No density is known for other noise. Where both noisy sums were published, release those."
+        remedy = "No density is known for other noise. If both noisy sums were published, release those."
         expected = "a dpjax.Gaussian or a dpjax.Laplace, or a discrete one"
         fail(argument, name_of(noise), expected, remedy, error=TypeError)
     shape = np.shape(noise.scale)
     if shape not in ((), (size,)):
-        fail(f"{argument}.scale", f"shape {list(shape)}", f"shape [] or [{size}]", "Give one scale, or one a quotient.")
+        fail(f"{argument}.scale", f"shape {list(shape)}", f"shape [] or [{size}]", "Give one scale or one each.")
     if isinstance(noise, DiscreteGaussian) and not is_traced(noise.scale) and np.max(noise.scale) > LARGEST_SCALE:
-        remedy = "The series of its density would be too long. Of wide noise dpjax.Gaussian is a close approximation."
+        remedy = "The series of its density would be too long. dpjax.Gaussian is a close approximation of wide noise."
         fail(f"{argument}.scale", f"{np.max(noise.scale):g}", f"at most {LARGEST_SCALE:g}", remedy)
 
 
@@ -205,8 +205,8 @@ def check_pair(numerator: Any, denominator: Any) -> None:
     given = f"{name_of(denominator)} below {name_of(numerator)}"
     if numerator.integer_noise and denominator.integer_noise:
         remedy = (
-            "A quotient of two whole numbers tells both but for a common factor, and once it was rounded for print "
-            "nothing exact. Release both noisy sums where they were published."
+            "A quotient of two whole numbers reveals both up to a common factor, and once it was rounded for print "
+            "nothing exact. Release both noisy sums if they were published."
         )
         fail("denominator", given, "integer noise on one of the two", remedy, error=TypeError)
     if set(kinds) == {Gaussian, DiscreteLaplace}:

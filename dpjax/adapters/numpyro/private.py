@@ -148,8 +148,8 @@ def check_factorization(
         return parameters, densities.sample_records(record_key, parameters, NUM_RECORDS) | known
 
     remedy = (
-        "Compute what it needs of all records beforehand, from public numbers, and pass that as a further argument: a"
-        " public centre and scale of a covariate, a public size of the study."
+        "Compute what it needs of all records beforehand, from public numbers, and pass that as a further argument."
+        " Examples are a public centre and scale of a covariate, and a public size of the study."
     )
     model = ByRecord(draw, joint, prior, density)
     if check_by_record(model, simulate_covariates(covariates), remedy):

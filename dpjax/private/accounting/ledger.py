@@ -190,7 +190,7 @@ class Ledger:
         times = check_count("times", times, most=MOST_SUMS)
         queries = check_queries(queries)
         if is_tracing():
-            remedy = "Charge outside of jax.jit: a compiled program would pay once, however often it ran."
+            remedy = "Charge outside of jax.jit: a compiled program is charged once, however often it runs."
             fail("ledger", "a charge within a traced program", "one outside", remedy, error=RuntimeError)
         with self._lock, self._alone():
             after = self._after(queries, times)

@@ -207,8 +207,8 @@ def check_worth(expected: Forecast, num_chains: int, num_iterations: int) -> Non
     remedy = (
         f"One chain of all the iterations gives about {expected.alone.effective_draws:.2g}, one of"
         f" {expected.enough} about {expected.best.effective_draws:.2g}, and longer ones hardly more. What helps is a"
-        " larger ε, more records, fewer parameters, a larger clipped_ratios, or a pilot of more records to start from;"
-        " or release noisy sums once, by private.release, and draw from the posterior given them."
+        " larger ε, more records, fewer parameters, a larger clipped_ratios, or a pilot of more records to start from."
+        " Or release noisy sums once, by private.release, and draw from the posterior given them."
     )
     if found.effective_draws < FEW_DRAWS:
         fail("num_chains, num_iterations", worth, f"at least {FEW_DRAWS:g} draws for the budget", remedy)

@@ -122,7 +122,7 @@ def sample(
     """
     check_key("key", key)
     if is_traced(key, positions):
-        remedy = "Call it outside of jax.jit and jax.vmap: a compiled program would pay once, however often it ran."
+        remedy = "Call it outside of jax.jit and jax.vmap: a compiled program is charged once, however often it runs."
         fail("key", "a value of a traced program", "a known one", remedy, error=TypeError)
     check_kernel(kernel, ledger)
     thin = check_count("thin", thin)
@@ -264,7 +264,7 @@ def check_iterations(num_iterations: Any, thin: int) -> int | None:
         return None
     asked = check_count("num_iterations", num_iterations)
     if asked % thin:
-        remedy = "The last iterations would be paid for without a draw."
+        remedy = "The last iterations would be charged without a draw."
         fail("num_iterations", f"{asked} with thin = {thin}", "a multiple of thin", remedy)
     return asked
 
