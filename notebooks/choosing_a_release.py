@@ -98,7 +98,7 @@ plt.show()
 # Bounds of ±1 come out best up to ε = 1, but hide the tails, where the model may be wrong. The office takes products
 # within ±2 at ε = 1, with an interval a quarter wider.
 #
-# ## Paying
+# ## The release
 #
 # Only now are the records read. The ledger is charged before the noise is drawn, and the release can be given to anybody.
 

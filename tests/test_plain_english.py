@@ -20,18 +20,18 @@ MOST_FOUND = 20
 """In all texts together: what is long for a reason, or a false alarm."""
 
 PHRASES = {
-    "refused by name": r"\brefus\w+ by name\b",
+    "refused by name": r"(?i)\brefus\w+ by name\b",
     "a sentence that begins with Where": r"(?:^|(?<=[.:] ))Where\b[^.?]*?,",
     "a sentence that begins with Of": r"(?:^|(?<=[.:] ))Of \w[^.?]*?\b(?:is|are|was|were|do|does|has|have)\b",
-    "pay, buy or worth": r"\b(?:pays?|paid|paying|buys?|bought|buying|worth)\b",
+    "pay, buy or worth": r"(?i)\b(?:pays?|paid|paying|buys?|bought|buying|worth)\b",
     "a sweep, release or draw for per": r"\b(?:iterations?|proposals?|moves?|gradients?|steps?|seconds?|"
     r"times|draws?|effective draws?|evaluations?) a (?:sweep|release|draw)\b(?! makes)",
-    "perfect start": r"\bperfect starts?\b",
-    "planted fault": r"\bplant(?:s|ed)? (?:\w+ )?(?:faults?|wrong)\b",
-    "given innovations": r"\bgiven innovations\b",
+    "perfect start": r"(?i)\bperfect starts?\b",
+    "planted fault": r"(?i)\bplant(?:s|ed)? (?:\w+ )?(?:faults?|wrong)\b",
+    "given innovations": r"(?i)\bgiven innovations\b",
     "Wanted are": r"\bWanted (?:is|are)\b",
-    "told, offer or law": r"\b(?:told|offer(?:s|ed|ing)?(?!, multiple)|(?<!power )laws?(?! of (?:large|total)))\b",
-    "the records' noise": r"\brecords' noise\b",
+    "told, offer or law": r"(?i)\b(?:told|offer(?:s|ed|ing)?(?!, multiple)|(?<!power )laws?(?! of (?:large|total)))\b",
+    "the records' noise": r"(?i)\brecords' noise\b",
 }
 """What is found by what pattern."""
 

@@ -58,11 +58,20 @@ def test_counts_of_least_squares_are_possible():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["numpyro", "normal-sums", "blackjax"])
+@pytest.mark.parametrize("name", ["numpyro", "normal-sums", "blackjax", "stan"])
 def test_tools_that_infer(name):
     names = run(f"coming-from/{name}.md")
     draws = names["history"] if name == "blackjax" else next(iter(names["posterior"].draws.values()))
     assert np.all(np.isfinite(draws))
+
+
+@pytest.mark.slow
+def test_a_file_of_counts_becomes_a_file_of_intervals():
+    names = run("from-a-csv.md")
+    lines = (names["folder"] / "results.csv").read_text().splitlines()
+    assert [line.split(",")[0] for line in lines] == ["quantity", "female", "male", "difference"]
+    # The counts without their noise, whose standard deviation of 7 adds to that of the sample.
+    np.testing.assert_allclose(names["smokers"].mean(axis=0), [41 / 244, 93 / 259], atol=0.05)
 
 
 @pytest.mark.slow

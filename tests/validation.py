@@ -26,7 +26,7 @@ class Group(NamedTuple):
 
 GROUPS = (
     Group(
-        "Perfect starts",
+        "Joint-distribution tests",
         "thousands of chains begun at the joint distribution of parameters, records and release: every imputation, "
         "parameter kernel and mixture sampler, counts, known totals, NumPyro models",
         "the prior and the noise's own distribution, by Kolmogorov–Smirnov and χ² tests",
@@ -82,7 +82,7 @@ GROUPS = (
         ("tests/mechanisms/*", "tests/statistics/*", "tests/release/*"),
     ),
     Group(
-        "Kernels on given innovations",
+        "Kernels on fixed random inputs",
         "sweeps, moves of counts, partitions, rounds and windows",
         "loops in NumPy and enumerated transition matrices, to 1e-10",
         ("tests/records/*", "tests/counts/*", "tests/parameters/*", "tests/mixture/*"),
