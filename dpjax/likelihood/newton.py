@@ -35,7 +35,7 @@ OVERSHOT, SHARES_BACK = 0.5, (0.05, 0.7)
 then made of it."""
 
 WORTH = 4_096
-"""As how many sweeps of all chains of a fit the information at an estimate nearby counts."""
+"""The information at an estimate nearby counts as so many sweeps of all chains of a fit."""
 
 GROWTH = 4.0
 MAX_STEPS = 200

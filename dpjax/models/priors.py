@@ -308,7 +308,7 @@ class NormalInverseWishartPrior:
     mean : [p]
         The prior mean.
     precision : []
-        As how many records the prior mean counts (κ).
+        The prior mean counts as so many records (κ).
     degrees : []
         The degrees of freedom ν, above p - 1; the mean of the covariance is scale / (ν - p - 1).
     scale : [p, p]

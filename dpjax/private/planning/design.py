@@ -260,7 +260,7 @@ def read_budgets(budgets: Any) -> tuple[Budget, ...]:
 
 
 def blank_of(statistic: RecordStatistic, shares: Any, budget: Budget, n: int) -> Release:
-    """A release with the noise that a budget needs, and zeros for its value."""
+    """A release with the noise that a budget requires, and zeros for its value."""
     parts = price(statistic, cost_of(budget), budget.neighbours, shares, None)
     size = sum(part.size for part in parts)
     return Release(jnp.zeros(size), mechanism_of(parts, None), statistic, n)

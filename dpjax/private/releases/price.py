@@ -1,4 +1,4 @@
-"""How little noise a budget needs for sums: one scale for each of the statistics that are released side by side."""
+"""How much noise a budget requires for sums: one scale for each of the statistics that are released side by side."""
 
 from collections.abc import Sequence
 from math import sqrt
