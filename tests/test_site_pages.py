@@ -47,7 +47,7 @@ def test_fitted_models(capsys):
 @pytest.mark.parametrize("name", ["opendp", "tumult", "diffprivlib", "dppack"])
 def test_tools_that_release(name, capsys):
     run(f"coming-from/{name}.md")
-    assert "Where one record is added or removed" in capsys.readouterr().out
+    assert "If one record is added or removed" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -24,8 +24,8 @@ DELTA = 1e-6
 """The δ at which ρ is also stated as ε."""
 
 RELATIONS: dict[Neighbours, str] = {
-    "replace-one": "Where one record is replaced",
-    "add-or-remove": "Where one record is added or removed",
+    "replace-one": "If one record is replaced",
+    "add-or-remove": "If one record is added or removed",
 }
 
 
@@ -64,8 +64,8 @@ def describe(release: Release | LocalRelease) -> str:
     >>> print(dpjax.describe(visits))
     The sum of `y`, clamped to 0 to 4, over n = 20 records: 1 number.
     Noise: Laplace of scale 2.
-    Where one record is replaced: ε = 2, and so ρ = 2.
-    Where one record is added or removed: ε = 2, and so ρ = 2; that n is public is not covered.
+    If one record is replaced: ε = 2, and so ρ = 2.
+    If one record is added or removed: ε = 2, and so ρ = 2; that n is public is not covered.
     Stated with the release: nothing.
     """
     if isinstance(release, LocalRelease):

@@ -58,10 +58,10 @@ def test_independent_combinations_have_the_same_density() -> None:
 def test_promises() -> None:
     counts = statistics.histogram("y", [0.0, 1.0, 2.0])
     words = dpjax.describe(dpjax.Release([3.0, 4.0], MultivariateGaussian([[2.0, 1.0], [1.0, 2.0]]), counts, 7))
-    assert "Where one record is replaced: ρ = 1," in words
-    assert "Where one record is added or removed: ρ = 0.5," in words
+    assert "If one record is replaced: ρ = 1," in words
+    assert "If one record is added or removed: ρ = 0.5," in words
     words = dpjax.describe(dpjax.Release([3.0, 4.0], KNormLinf(2.0), counts, 7))
-    assert "Where one record is replaced: ε = 0.5" in words
+    assert "If one record is replaced: ε = 0.5" in words
     ratio = special.xlogy(1, 1) + 1 / 2.0
     noise, moved = jnp.array([3.0, -1.0]), jnp.array([4.0, -2.0])
     origin = jnp.zeros(2)

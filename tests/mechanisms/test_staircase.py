@@ -90,7 +90,7 @@ def test_what_is_promised():
     counts = statistics.histogram("y", [0.0, 1.0, 2.0])
     for mechanism, epsilon in [(Staircase(0.7), 1.4), (Staircase(0.7, 0.5), 2.8), (Tulap(2.0), 1.0)]:
         words = dpjax.describe(dpjax.Release([3.0, 4.0], mechanism, counts, 7))
-        assert f"Where one record is replaced: ε = {epsilon:.4g}" in words
+        assert f"If one record is replaced: ε = {epsilon:.4g}" in words
         assert "no promise is known" in dpjax.describe(dpjax.Release([3.0], mechanism, statistics.total("y", 0, 1), 7))
 
 
