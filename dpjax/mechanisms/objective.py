@@ -12,6 +12,7 @@ from dpjax._util.words import amount, quantity
 from dpjax.base import Array
 from dpjax.mechanisms.additive import Gaussian
 from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.multivariate import KNormLinf
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised
 from dpjax.mechanisms.vector_laplace import VectorLaplace
@@ -31,7 +32,7 @@ class ObjectivePerturbation(Mechanism):
     Parameters
     ----------
     noise
-        The distribution of b: a `dpjax.VectorLaplace` or a `dpjax.Gaussian`.
+        The distribution of b: a `dpjax.VectorLaplace`, a `dpjax.KNormLinf` or a `dpjax.Gaussian`.
     regularization : [d]
         The diagonal of Λ, at least 0.
     privacy
@@ -45,8 +46,8 @@ class ObjectivePerturbation(Mechanism):
     Notes
     -----
     At the minimum b = −(Σ ∇ℓ + Λ θ), which depends on θ with derivative −(Σ ∇²ℓ + Λ). So the density of θ is that of b
-    times det(Σ ∇²ℓ + Λ) (Chaudhuri, Monteleoni and Sarwate 2011; Kifer, Smith and Thakurta 2012). It is 0 if that
-    matrix is not positive definite.
+    times det(Σ ∇²ℓ + Λ) (Chaudhuri, Monteleoni and Sarwate 2011; Kifer, Smith and Thakurta 2012; Awan and
+    Slavković 2021 for the maximum norm). It is 0 if that matrix is not positive definite.
 
     Examples
     --------
@@ -65,9 +66,9 @@ class ObjectivePerturbation(Mechanism):
 
     def __post_init__(self) -> None:
         check_privacy(self.privacy)
-        if not isinstance(self.noise, (VectorLaplace, Gaussian)):
+        if not isinstance(self.noise, (VectorLaplace, KNormLinf, Gaussian)):
             remedy = "Pass the distribution of the linear term b."
-            fail("noise", name_of(self.noise), "a VectorLaplace or a Gaussian", remedy, error=TypeError)
+            fail("noise", name_of(self.noise), "a VectorLaplace or a Gaussian, or a KNormLinf", remedy, error=TypeError)
         remedy = "Pass the factor of θ² / 2 of each coefficient; 0 for one without penalty."
         check_array(
             "regularization", self.regularization, is_penalty, "finite numbers of at least 0, shape [d]", remedy

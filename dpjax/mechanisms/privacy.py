@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
 
-from dpjax._util.validation import check_choice, check_positive, fail
+from dpjax._util.validation import check_choice, check_count, check_positive, fail
 
 Notion = Literal["pure", "approximate", "zcdp", "local"]
 Neighbours = Literal["replace-one", "add-or-remove"]
@@ -31,6 +31,8 @@ class Privacy:
         The sensitivity to which the noise was calibrated, if known.
     norm
         Its norm, 1 or 2, if known.
+    max_rows
+        The most records that one person has in the release, if the promise is made to people with several of them.
 
     Raises
     ------
@@ -54,6 +56,7 @@ class Privacy:
     rho: float | None = None
     sensitivity: float | None = None
     norm: Literal[1, 2] | None = None
+    max_rows: int | None = None
 
     def __post_init__(self) -> None:
         check_choice("notion", self.notion, NEEDED, "Name the notion of privacy.")
@@ -62,6 +65,8 @@ class Privacy:
             check_choice("norm", self.norm, (1, 2), "Name the norm of the sensitivity.")
         for name in ("epsilon", "delta", "rho", "sensitivity"):
             self._check_value(name, getattr(self, name))
+        if self.max_rows is not None:
+            check_count("max_rows", self.max_rows)
 
     def _check_value(self, name: str, value: float | None) -> None:
         """Raise unless a value is a positive number, or absent if the notion does not need it."""

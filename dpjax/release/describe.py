@@ -135,7 +135,8 @@ def statement(privacy: Privacy) -> str:
     """A promise as it was stated."""
     numbers = {"ε": privacy.epsilon, "δ": privacy.delta, "ρ": privacy.rho}
     given = ", ".join(f"{name} = {value:g}" for name, value in numbers.items() if value is not None)
-    return f"{privacy.notion} privacy, {given}, {privacy.neighbours} neighbours"
+    whom = "" if privacy.max_rows is None else f", for persons of at most {quantity(privacy.max_rows, 'record')} each"
+    return f"{privacy.notion} privacy, {given}, {privacy.neighbours} neighbours{whom}"
 
 
 def number(n: Any) -> str:

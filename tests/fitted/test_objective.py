@@ -25,7 +25,11 @@ PRIOR = np.array([1.0, 2.0, 1.5, 1.0])
 MODEL = models.categorical(concentration=PRIOR)
 DESIGN, RESPONSE = np.array([[1.0, -1], [1, -1], [1, 0.5], [1, 0.5]]), np.array([0.0, 1, 0, 1])
 THETA, PENALTY, N = np.array([0.4, 1.1]), np.array([0.0, 0.8]), 5
-NOISES = {"vector Laplace": dpjax.VectorLaplace(0.6), "Gaussian": dpjax.Gaussian(0.9)}
+NOISES = {
+    "vector Laplace": dpjax.VectorLaplace(0.6),
+    "Gaussian": dpjax.Gaussian(0.9),
+    "maximum norm": dpjax.KNormLinf(0.6),
+}
 RUN = {"num_warmup": 500, "num_samples": 4_000, "progress": False}
 
 
@@ -46,12 +50,10 @@ def release_of(noise: dpjax.Mechanism, n=N) -> dpjax.Release:
 
 
 def noise_density(noise: dpjax.Mechanism, linear: np.ndarray) -> float:
-    size = np.linalg.norm(linear)
-    return (
-        -size / float(noise.scale)
-        if isinstance(noise, dpjax.VectorLaplace)
-        else -((size / float(noise.scale)) ** 2) / 2
-    )
+    standard = linear / float(noise.scale)
+    if isinstance(noise, dpjax.Gaussian):
+        return float(-np.sum(standard**2) / 2)
+    return float(-np.linalg.norm(standard, np.inf if isinstance(noise, dpjax.KNormLinf) else 2))
 
 
 def log_likelihood(noise: dpjax.Mechanism, table: np.ndarray) -> float:

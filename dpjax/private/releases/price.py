@@ -15,6 +15,7 @@ from dpjax.private.accounting.ledger import BudgetExceeded, Ledger
 from dpjax.private.accounting.query import Budget, NoiseFamily
 from dpjax.private.noise.secure import GRID_BITS, grid_of
 from dpjax.private.releases.exact_sum import rounding_of
+from dpjax.private.releases.people import EACH_RECORD, People
 from dpjax.statistics import RecordStatistic, Stacked
 from dpjax.statistics.base import dimension_of, is_whole
 
@@ -116,6 +117,7 @@ def price(
     neighbours: Neighbours,
     shares: Sequence[float] | None,
     weights: Sequence[float] | None,
+    people: People = EACH_RECORD,
 ) -> tuple[Part, ...]:
     """The noise of each statistic side by side with which the release of all costs that much.
 
@@ -126,17 +128,19 @@ def price(
     statistics = statistic.statistics if isinstance(statistic, Stacked) else (statistic,)
     parts = [read_statistic(one) for one in statistics]
     norm: Literal[1, 2] = 1 if cost.noise == "laplace" else 2
-    lengths = [one.sensitivity(norm, neighbours) for one in parts]
+    lengths = [people.sensitivity(one, norm, neighbours) for one in parts]
     sizes = [dimension_of(one) or 0 for one in parts]
     given = read_shares(cost.noise, sizes, lengths, shares, weights)
     noise_of = laplace_of if cost.noise == "laplace" else gaussian_of
     return tuple(
-        noise_of(one, size, length, cost.amount * share, neighbours)
+        noise_of(one, size, length, cost.amount * share, neighbours, people.max_rows)
         for one, size, length, share in zip(parts, sizes, lengths, given, strict=True)
     )
 
 
-def gaussian_of(statistic: RecordStatistic, size: int, length: float, mu: float, neighbours: Neighbours) -> Part:
+def gaussian_of(
+    statistic: RecordStatistic, size: int, length: float, mu: float, neighbours: Neighbours, most: int
+) -> Part:
     """The noise with which one sum costs μ.
 
     It accounts for contributions in floats, and for their rounding to a grid.
@@ -144,14 +148,16 @@ def gaussian_of(statistic: RecordStatistic, size: int, length: float, mu: float,
     check_moves(statistic, length, neighbours)
     step = closed_form.sensitivity(1.0, neighbours)
     multiplier = step / sqrt(2 * mu)
-    rounding = check_rounding(multiplier, sqrt(size), size)
+    rounding = check_rounding(multiplier, most * sqrt(size), size)
     radius = statistic.radius(2)
-    scale = (length + 2 * rounding_of(statistic) * radius) / step * multiplier / (1 - rounding)
+    scale = (length + 2 * most * rounding_of(statistic) * radius) / step * multiplier / (1 - rounding)
     check_far(radius, scale)
     return Part(size, length, multiplier, scale, "gaussian", float(grid_of(np.asarray(scale))))
 
 
-def laplace_of(statistic: RecordStatistic, size: int, length: float, epsilon: float, neighbours: Neighbours) -> Part:
+def laplace_of(
+    statistic: RecordStatistic, size: int, length: float, epsilon: float, neighbours: Neighbours, most: int
+) -> Part:
     """The noise with which one sum costs ε.
 
     Whole numbers are exact. Others are rounded to a grid, which moves the distance of two contributions by a step for
@@ -164,8 +170,8 @@ def laplace_of(statistic: RecordStatistic, size: int, length: float, epsilon: fl
         scale = length / step * multiplier * (1 + MARGIN)
         check_far(statistic.radius(1), scale)
         return Part(size, length, multiplier, scale, "laplace", 1.0)
-    rounding = check_rounding(multiplier, size, size)
-    scale = (length + 2 * rounding_of(statistic) * statistic.radius(1)) / step * multiplier / (1 - rounding)
+    rounding = check_rounding(multiplier, most * size, size)
+    scale = (length + 2 * most * rounding_of(statistic) * statistic.radius(1)) / step * multiplier / (1 - rounding)
     check_far(statistic.radius(1), scale)
     return Part(size, length, multiplier, scale * (1 + MARGIN), "laplace", float(grid_of(np.asarray(scale))))
 

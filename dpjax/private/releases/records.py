@@ -1,6 +1,6 @@
 """Confidential records as they are held: arrays, a table with columns, or batches that are read once."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -36,7 +36,10 @@ class Batch(NamedTuple):
 
 
 def read_batches(
-    records: Any, columns: Columns | None, check_fields: Callable[[Any], None] = lambda fields: None
+    records: Any,
+    columns: Columns | None,
+    check_fields: Callable[[Any], None] = lambda fields: None,
+    check_names: Callable[[Collection[str]], None] = lambda names: None,
 ) -> Iterator[Batch]:
     """The records in batches, with the empty ones left out.
 
@@ -49,6 +52,8 @@ def read_batches(
         The column of each field, or several that make a vector; by default each column is a field.
     check_fields
         Raises unless fields have the right names, shapes and types, before their values are looked at.
+    check_names
+        Raises unless a batch may have fields of these names, of whatever type they are.
 
     Raises
     ------
@@ -61,6 +66,7 @@ def read_batches(
     first: dict[str, Any] | None = None
     for batch in [records] if is_batch(records) else as_batches(records):
         fields = as_fields(batch, columns)
+        check_names(fields)
         if all(np.shape(leaf)[:1] == (0,) for leaf in fields.values()):
             continue
         if all(leaf.ndim and leaf.dtype.kind in "biuf" for leaf in fields.values()):  # else `check_records` says so

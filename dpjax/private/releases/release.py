@@ -19,6 +19,7 @@ from dpjax.private.noise import Noise, Secure, secure
 from dpjax.private.noise.discrete_laplace import discrete_laplace
 from dpjax.private.noise.secure import rounded_normal
 from dpjax.private.releases.exact_sum import ExactSum, sum_on_grid
+from dpjax.private.releases.people import People, check_identifiers, read_people, read_rows_of_people
 from dpjax.private.releases.price import Part, affordable, price, read_statistic
 from dpjax.private.releases.records import Columns, read_batches
 from dpjax.release import Release, UnknownCount
@@ -39,6 +40,8 @@ def release(
     shares: Sequence[float] | None = None,
     weights: Sequence[float] | None = None,
     columns: Columns | None = None,
+    people: str | None = None,
+    max_rows: int | None = None,
     noise: Noise = secure,
     name: str = "release",
 ) -> Release:
@@ -62,7 +65,8 @@ def release(
     n
         Under add-or-remove neighbours, if the number of records is confidential: the number if it is public all the
         same, or a `dpjax.UnknownCount`. A count among the sums tells it with noise. Under replace-one it is that of the
-        records, and need not be given.
+        records, and need not be given. If a person can have several rows (``max_rows`` above 1), the number of rows is
+        confidential, and n is a `dpjax.UnknownCount`.
     budget
         What this release may cost; by default all that the ledger has left. With δ = 0 the noise is Laplace noise, and
         else Gaussian.
@@ -74,6 +78,13 @@ def release(
     columns
         For a DataFrame: the column of each field, or a list of columns for a field that is a vector. By default each
         column is a field.
+    people
+        The field or column that says whose a row is, if one person can have several rows. What is promised then is
+        promised to people: at most ``max_rows`` rows of each, chosen at random, enter the sum, and the noise covers
+        all of them. By default each row is another person's.
+    max_rows
+        The most rows of one person that enter the sum. ``max_rows=1`` without ``people`` states that no person has
+        two rows, although a column is named like an identifier.
     noise
         The source of the noise; with other bytes than those of the operating system it is ``"simulation-grade"``, and
         nothing is promised.
@@ -111,6 +122,10 @@ def release(
     counts is exact. For other statistics it is off by at most n 2⁻³³ σ, the only difference from the distribution that
     the release states.
 
+    *People with several rows.* If a person has at most k rows in a sum, adding or removing the person moves it by k
+    times the radius of one contribution. Replacing the person moves it by k times the larger of radius and diameter.
+    The rows of a person are chosen by random numbers of their own, so that the promise holds for every choice.
+
     *Laplace noise.* It is drawn exactly, as a whole number of steps with probabilities proportional to
     exp(-|k| step / b), by Algorithm 2 of Canonne, Kamath and Steinke (2020). Sums of whole numbers have steps of 1, and
     others of at most 2⁻³² b, by which their L1 sensitivity is larger for each coordinate. A number takes about 15 µs.
@@ -134,17 +149,23 @@ def release(
     check_instance("ledger", ledger, Ledger, "Pass the dpjax.private.Ledger of these records.")
     source = check_arguments(budget, noise, name)
     statistic, relation = read_statistic(statistic), ledger.budget.neighbours
-    parts = price(statistic, affordable(ledger, budget), relation, shares, weights)
+    protected = read_people(people, max_rows)
+    parts = price(statistic, affordable(ledger, budget), relation, shares, weights, protected)
     queries = queries_of(parts, source, name)
-    check_number_given(n, relation)
+    check_number_given(n, relation, protected)
     if not ledger.affordable(queries):
         raise BudgetExceeded(f"budget: given {budget}; expected what {ledger} has left. Ask for less.")
     delta = (budget or ledger.budget).delta
-    promise = promise_of(parts, queries, relation, delta) if source.grade == "secure" else None
+    promise = promise_of(parts, queries, relation, delta, protected) if source.grade == "secure" else None
     blank = Release(jnp.zeros(sum(part.size for part in parts)), mechanism_of(parts, promise), statistic, 1)
     if n is not None:
         blank = announce(blank, n, statistic)
-    batches = read_batches(records, columns, blank.check_records)
+    if people is not None:
+        batches = read_rows_of_people(records, columns, blank.check_records, protected, source)
+    elif max_rows is None:
+        batches = read_batches(records, columns, blank.check_records, check_identifiers)
+    else:
+        batches = read_batches(records, columns, blank.check_records)
     total = sum_on_grid(statistic, batches, steps_of(parts), norm=1 if delta == 0 else 2)
     if not total.num_records and relation == "replace-one":  # else whether there are any is confidential
         fail("records", "none", "at least one record", "Pass the records that the sum is over.")
@@ -174,8 +195,14 @@ def queries_of(parts: Sequence[Part], noise: Secure, name: str) -> list[Query]:
     return [Query(one, part.multiplier, noise.grade, noise=part.noise) for one, part in zip(names, parts, strict=True)]
 
 
-def check_number_given(n: Any, neighbours: str) -> None:
+def check_number_given(n: Any, neighbours: str, people: People) -> None:
     """Raise unless a confidential number of records is replaced by one that is public, or unknown."""
+    if people.can_differ:
+        if not isinstance(n, UnknownCount):
+            given = f"{n!r}, with max_rows={people.max_rows}"
+            remedy = "Pass n=dpjax.UnknownCount(prior): how many rows are left of all people is confidential."
+            fail("n", given, "an unknown number of rows", remedy)
+        return
     if neighbours == "add-or-remove" and n is None:
         remedy = "Pass n= if the number is public all the same, or n=dpjax.UnknownCount(prior)."
         fail("n", "None, under add-or-remove neighbours", "what readers may know of the number of records", remedy)
@@ -194,14 +221,18 @@ def number_of(n: int | UnknownCount | None, total: ExactSum) -> int | UnknownCou
     return total.num_records
 
 
-def promise_of(parts: Sequence[Part], queries: Sequence[Query], neighbours: Any, delta: float) -> Privacy:
+def promise_of(
+    parts: Sequence[Part], queries: Sequence[Query], neighbours: Any, delta: float, people: People
+) -> Privacy:
     """What the release promises by itself, at the δ of its budget."""
     epsilon = composed_epsilon(queries, delta, neighbours)
     lengths = [part.sensitivity for part in parts]
+    most = people.max_rows if people.can_differ else None
     if delta == 0:
-        return Privacy("pure", neighbours, epsilon=epsilon, sensitivity=float(np.sum(lengths)), norm=1)
+        total = float(np.sum(lengths))
+        return Privacy("pure", neighbours, epsilon=epsilon, sensitivity=total, norm=1, max_rows=most)
     length = float(np.linalg.norm(lengths))
-    return Privacy("approximate", neighbours, epsilon=epsilon, delta=delta, sensitivity=length, norm=2)
+    return Privacy("approximate", neighbours, epsilon, delta, sensitivity=length, norm=2, max_rows=most)
 
 
 def mechanism_of(parts: Sequence[Part], promise: Privacy | None) -> Mechanism:

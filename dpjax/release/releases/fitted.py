@@ -25,7 +25,7 @@ def objective_perturbation(coefficients: Any, loss: Loss, *, noise: Any, regular
         The function ``(coefficients [d], record) -> []`` ℓ of one record: convex, and twice differentiable by JAX. One
         of `dpjax.statistics.Logistic`, `Squared` and `Huber`, or any of your own. Build it once.
     noise
-        The distribution of b: `dpjax.VectorLaplace` or `dpjax.Gaussian`.
+        The distribution of b: `dpjax.VectorLaplace`, `dpjax.KNormLinf` or `dpjax.Gaussian`.
     regularization : [] or [d]
         The penalty λ, or that of each coefficient; 0 for an intercept that is not penalised. If the objective is a mean
         over n records, n times its penalty.
@@ -50,8 +50,8 @@ def objective_perturbation(coefficients: Any, loss: Loss, *, noise: Any, regular
     Notes
     -----
     An optimiser that stopped where the gradient of its objective was r, in place of 0, gives coefficients as if b had
-    been b − r. The log-density of that differs by at most |r| / β for `VectorLaplace` and (|b| |r| + |r|² / 2) / σ² for
-    `Gaussian`; how r changes with the coefficients is left out.
+    been b − r. The log-density of that differs by at most |r| / β for `VectorLaplace`, max |r| / β for
+    `KNormLinf`, and (|b| |r| + |r|² / 2) / σ² for `Gaussian`; how r changes with the coefficients is left out.
 
     Examples
     --------
