@@ -318,6 +318,13 @@ class Model(PyTree, abstract=True):
         return None
 
     @property
+    def levels(self) -> Callable[[], Records] | None:
+        """``() -> records``: every combination of the values of the discrete fields, leading axis [c], if only these
+        are finitely many. Missing ones are drawn from them.
+        """
+        return None
+
+    @property
     def num_records(self) -> int | None:
         """The only number of records that the model describes, such as that of its known covariates; None for any.
 
@@ -411,6 +418,7 @@ class FunctionModel(Model):
     normal_field: Callable[[Parameters], tuple[Array, Array]] | None = static(default=None)
     mixed: MixedRecords | None = static(default=None)
     reported: Callable[[Records], Records] | None = static(default=None)
+    levels: Callable[[], Records] | None = static(default=None)
     recipe: Callable[[], Model] | None = static(default=None)
 
     def __reduce__(self) -> Any:

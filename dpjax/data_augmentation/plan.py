@@ -26,6 +26,7 @@ from dpjax.data_augmentation.records.soma import soma
 from dpjax.models.checks import check_fit
 from dpjax.models.simulation import GibbsState, parameter_shapes
 from dpjax.release import PrivateRelease, Release
+from dpjax.release.microdata import has_exact
 from dpjax.release.unknown_count import check_number_known, is_unknown
 
 MAX_RECORDS = 2**31 - 1
@@ -212,6 +213,8 @@ def refresh_obstacle(model: Model, release: PrivateRelease, plan: SweepPlan) -> 
         return "parameters that are not real numbers"
     if not shapes:
         return "a model without parameters"
+    if has_exact(release):
+        return "fields that are exact, which new records do not have"
     model, release = latent_form(model, release, plan.imputation)
     if is_collapsed(plan.imputation, model, release):
         return f"{show(plan.imputation)}, which integrates the parameters out"
@@ -223,6 +226,9 @@ def interweaving(model: Model, release: PrivateRelease, imputation: Imputation) 
     """Whether there is a step that moves parameters and latent data together, and whether it is on by default."""
     if isinstance(imputation, OwnLatentData):
         return imputation.can_interweave(model, release), imputation.interweaves(model, release)
+    if has_exact(release):
+        # Exact records do not move with the parameters.
+        return False, False
     return model.noncentred is not None, model.noncentred is not None and bool(parameter_shapes(model))
 
 

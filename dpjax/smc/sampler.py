@@ -234,6 +234,9 @@ def move(
 
 def temper(release: PrivateRelease, power: Array) -> PrivateRelease:
     """The release with its density raised to a power."""
+    if isinstance(release, Microdata):
+        return release.tempered(power)
+    assert isinstance(release, Release | LocalRelease)
     return release.with_mechanism(temper_mechanism(release.mechanism, power))
 
 
