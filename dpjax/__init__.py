@@ -94,8 +94,7 @@ else:
             "dpjax.posterior": "Posterior",
             "dpjax.posterior.prediction": "sample_prior_predictive",
             "dpjax.release": (
-                "LocalRelease Microdata Release UnknownCount describe from_json joint mechanism_from_published "
-                "releases"
+                "LocalRelease Microdata Release UnknownCount describe from_json joint mechanism_from_published releases"
             ),
             "dpjax.sampler_tests": "invariance_test sbc",
             "dpjax.smc": "sample_smc",

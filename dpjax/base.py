@@ -318,10 +318,8 @@ class Model(PyTree, abstract=True):
         return None
 
     @property
-    def levels(self) -> Callable[[], Records] | None:
-        """``() -> records``: every combination of the values of the discrete fields, leading axis [c], if only these
-        are finitely many. Missing ones are drawn from them.
-        """
+    def discrete_support(self) -> Callable[[], Records] | None:
+        """``() -> records``: every combination of the values of discrete fields among others, leading axis [c]."""
         return None
 
     @property
@@ -418,7 +416,7 @@ class FunctionModel(Model):
     normal_field: Callable[[Parameters], tuple[Array, Array]] | None = static(default=None)
     mixed: MixedRecords | None = static(default=None)
     reported: Callable[[Records], Records] | None = static(default=None)
-    levels: Callable[[], Records] | None = static(default=None)
+    discrete_support: Callable[[], Records] | None = static(default=None)
     recipe: Callable[[], Model] | None = static(default=None)
 
     def __reduce__(self) -> Any:

@@ -104,8 +104,8 @@ def check_records(model: Model, key: Any, parameters: Any, n: int) -> None:
         check_support("support", trace(model, "support"), records)
     if model.mixed is not None:
         check_mixed(model, parameters, records, n)
-    if model.levels is not None:
-        check_support("levels", trace(model, "levels"), records)
+    if model.discrete_support is not None:
+        check_support("discrete_support", trace(model, "discrete_support"), records)
     if model.reported is not None:
         check_dict("reported", trace(model, "reported", records), "quantities of the records")
 
@@ -293,11 +293,16 @@ def check_categories(model: Model, statistic: Any) -> None:
             check_table(support, part, stated)
 
 
+def discrete_support_of(model: Model) -> Callable[[], Records] | None:
+    """What lists the combinations of the values of discrete fields, if anything does."""
+    return model.mixed.levels if model.mixed is not None else model.discrete_support
+
+
 def check_channel(model: Model, release: Any) -> None:
     """Raise if records have categories that their channel does not know, and which it would make impossible."""
     size, listed = (
         release.mechanism.true_categories,
-        model.support or model.levels or (model.mixed and model.mixed.levels),
+        model.support or discrete_support_of(model),
     )
     support = listed() if size is not None and listed else {}
     if size is None or release.field not in support or is_traced(support):

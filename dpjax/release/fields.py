@@ -126,7 +126,9 @@ class FieldValues:
         """Raise unless exact values can be those of a field [...] of whole numbers."""
         if not jnp.issubdtype(one.dtype, jnp.floating):
             remedy = f"{name} has whole numbers: pass such values."
-            check_array(self._name("values"), self.values, lambda array: array == array.round(), "whole numbers", remedy)
+            check_array(
+                self._name("values"), self.values, lambda array: array == array.round(), "whole numbers", remedy
+            )
 
     def _released_as(self, truth: Array) -> Array:
         """The values, which are compared in the field's own type if they are exact."""

@@ -4,8 +4,8 @@
 
 * for kind ``"release"``: ``value`` [d], ``n``, ``mechanism``, ``statistic``;
 * for kind ``"local-release"``: ``values`` [n] or [n, k], ``channel``, ``field``;
-* for kind ``"microdata"``: ``fields``, by name ``values`` with null where one is missing and ``channel``; and ``summed``,
-  a release or null.
+* for kind ``"microdata"``: ``fields``, by name ``values`` with null where one is missing and ``channel``; and
+  ``summed``, a release or null.
 
 An unknown ``n`` is the prior of it, ``{"name": ..., its numbers}``.
 

@@ -22,7 +22,7 @@ from dpjax.release.fields import FieldValues
 from dpjax.release.summed import Release
 from dpjax.release.unknown_count import check_number_known
 
-__all__ = ["Microdata", "has_exact"]
+__all__ = ["Microdata", "check_drawn_whole", "has_exact"]
 
 
 @frozen_pytree
@@ -111,7 +111,9 @@ class Microdata:
     def hold(self, records: Records) -> Records:
         """The records with the exact values in their places."""
         held = {name: field.values.astype(records[name].dtype) for name, field in self.exact.items()}
-        gaps = {name: tree_where(mask, records[name], held[name]) for name, mask in self.missing.items() if name in held}
+        gaps = {
+            name: tree_where(mask, records[name], held[name]) for name, mask in self.missing.items() if name in held
+        }
         return records | held | gaps
 
     def contributions(self, records: Records) -> Array:
@@ -230,7 +232,9 @@ class Microdata:
     def _with_gaps(self, name: str) -> Array:
         """The values of a field as floats, NaN where they are missing."""
         values = self.fields[name].values.astype(float)
-        return tree_where(self.missing[name], jnp.full_like(values, jnp.nan), values) if name in self.missing else values
+        return (
+            tree_where(self.missing[name], jnp.full_like(values, jnp.nan), values) if name in self.missing else values
+        )
 
     def _encode(self, name: str) -> Any:
         """The values of a field as nested lists, None where they are missing."""
@@ -242,6 +246,13 @@ class Microdata:
 def has_exact(release: PrivateRelease) -> TypeGuard[Microdata]:
     """Whether some field of the records is known exactly."""
     return isinstance(release, Microdata) and bool(release.exact)
+
+
+def check_drawn_whole(release: Any) -> None:
+    """Raise if fields are exact, which records that a model draws as a whole do not have."""
+    if has_exact(release):
+        given = f"Microdata whose fields {list(release.exact)} are exact"
+        fail("release", given, "fields with noise, as records are drawn from the model", "Use dpjax.sample.")
 
 
 def read_masks(missing: Any, fields: dict[str, Any]) -> dict[str, Array]:

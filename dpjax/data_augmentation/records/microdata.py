@@ -25,6 +25,7 @@ from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Mod
 from dpjax.data_augmentation.records.local import MAX_SUPPORT, NOISE_DRAWS, log_density_of_support
 from dpjax.data_augmentation.records.proposals import check_noisy
 from dpjax.mechanisms.spread import width
+from dpjax.models.checks import discrete_support_of
 from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import init_latent, parameter_shapes, position_shapes
 from dpjax.numerics import decision_uniforms, leading_size, proper_density, select_indices, tree_where
@@ -143,7 +144,7 @@ def hidden_fields(model: Model, release: Microdata) -> dict[str, jax.ShapeDtypeS
 
 
 def constant_fields(model: Model, n: int) -> set[str]:
-    """The fields of the records that no draw changes: known covariates, which only models of one number of records have."""
+    """The fields that no draw changes: known covariates, which only models of one number of records have."""
     if model.num_records is None:
         return set()
     key, parameters = jax.eval_shape(jax.random.key, 0), parameter_shapes(model)
@@ -181,7 +182,7 @@ def list_levels(model: Model, release: Microdata, hidden: dict[str, Any]) -> lis
     """The possible values [c] of hidden fields: those that the model lists together, and of others by their channel."""
     # What the model's code lists without its numbers is known while a program is traced, and then can be shortened.
     with jax.ensure_compile_time_eval():
-        listed = model.levels or (model.mixed and model.mixed.levels) or model.support
+        listed = model.support or discrete_support_of(model)
         levels = listed() if listed else {}
     found = [distinct({name: leaf for name, leaf in levels.items() if name in hidden}, levels)] if levels else []
     for name, leaf in hidden.items():
@@ -229,7 +230,7 @@ def check_known(others: dict[str, Any], whole: bool) -> None:
     for name, leaf in others.items():
         if not jnp.issubdtype(leaf.dtype, jnp.floating) and not whole:
             given = f"no list of the values of the field {name!r}, which is hidden in part while others are exact"
-            remedy = "Give the model `levels`, or the field a channel of categories, such as dpjax.RandomizedResponse."
+            remedy = "Give the model a `discrete_support`, or the field a channel of categories."
             fail("model", given, "a list of its possible values", remedy)
 
 
