@@ -22,14 +22,15 @@ from jax.extend import core
 
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
-from dpjax.data_augmentation.records.local import MAX_SUPPORT, NOISE_DRAWS, log_density_of_support
+from dpjax.data_augmentation.records.local import MAX_SUPPORT, NOISE_DRAWS
 from dpjax.data_augmentation.records.proposals import check_noisy
 from dpjax.mechanisms.spread import width
 from dpjax.models.checks import discrete_support_of
 from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import init_latent, parameter_shapes, position_shapes
 from dpjax.numerics import decision_uniforms, leading_size, proper_density, select_indices, tree_where
-from dpjax.release import Microdata, Release
+from dpjax.release import Microdata, PrivateRelease, Release
+from dpjax.release.microdata import has_exact
 
 MAX_TOGETHER = 64
 """Largest number of combinations of hidden values that are enumerated together, beyond those of one field."""
@@ -116,15 +117,11 @@ def choose_moves(model: Model, release: Microdata) -> list[Move]:
         If a hidden field of whole numbers has values that neither its model nor its channel lists.
     """
     hidden = hidden_fields(model, release)
-    size = support_size(model)
     if not hidden:
         return []
-    if size is not None and size <= MAX_SUPPORT:
-        return [draw_from_support(model, release)]
     if model.normal_field is not None and can_draw_normal(release):
         return [draw_normal(model, release)]
-    groups = list(group_levels(list_levels(model, release, hidden), hidden))
-    others = {name: leaf for name, leaf in hidden.items() if not any(name in group for group in groups)}
+    groups, others = split_hidden(model, release, hidden)
     whole = not any(name not in release.missing for name in release.exact)
     check_known(others, whole)
     moves = [propose_whole(model, release)] if whole and others else []
@@ -134,6 +131,17 @@ def choose_moves(model: Model, release: Microdata) -> list[Move]:
             for place in np.ndindex(leaf.shape[1:]):
                 moves += [move_by_curvature(model, release, name, place), walk(model, release, name, place)]
     return moves
+
+
+def split_hidden(
+    model: Model, release: Microdata, hidden: dict[str, Any]
+) -> tuple[list[Records], dict[str, jax.ShapeDtypeStruct]]:
+    """The possible values of hidden fields, for groups of these, and the other hidden fields."""
+    size = support_size(model)
+    if model.support is not None and size is not None and size <= MAX_SUPPORT:
+        return [model.support()], {}
+    groups = list(group_levels(list_levels(model, release, hidden)))
+    return groups, {name: leaf for name, leaf in hidden.items() if not any(name in group for group in groups)}
 
 
 def hidden_fields(model: Model, release: Microdata) -> dict[str, jax.ShapeDtypeStruct]:
@@ -206,7 +214,7 @@ def distinct(wanted: Records, levels: Records) -> Records:
     return {name: jnp.asarray(leaf[first]) for name, leaf in arrays.items()}
 
 
-def group_levels(found: list[Records], hidden: dict[str, Any]) -> Iterator[Records]:
+def group_levels(found: list[Records]) -> Iterator[Records]:
     """The possible values of several fields at once, as long as these are few."""
     group: Records = {}
     for levels in found:
@@ -234,36 +242,64 @@ def check_known(others: dict[str, Any], whole: bool) -> None:
             fail("model", given, "a list of its possible values", remedy)
 
 
-def draw_from_support(model: Model, release: Microdata) -> Move:
-    """Exact draws of all records from their possible values [c]; exact fields allow only their own."""
-    assert model.support is not None
-    support = model.support()
-    log_released = release.log_densities_of_support(support)
+class Levels(NamedTuple):
+    """Possible values of hidden fields.
 
-    def move(rng_key: Key, parameters: Parameters, records: Records) -> Moved:
-        log_probability = log_density_of_support(model, parameters, records, support) + log_released
-        return chosen(rng_key, log_probability.T, support, records)
+    Attributes
+    ----------
+    values
+        The combinations [c].
+    log_released
+        The log-density [c, n] of what was released of these fields, given each of them.
+    """
 
-    return move
+    values: Records
+    log_released: Array
 
+    def log_weights(self, model: Model, parameters: Parameters, records: Records) -> Array:
+        """The log-density [c, n] of each record with these values in it, and of what was released of them."""
+        if model.exchangeable and set(self.values) == set(records):
+            return proper_density(model.log_density(parameters, self.values)[:, None] + self.log_released)
 
-def draw_levels(model: Model, release: Microdata, levels: Records) -> Move:
-    """Exact draws of fields from their possible values [c] given the other fields of each record."""
-    log_released = release.log_densities_of_support(levels).T
-
-    def move(rng_key: Key, parameters: Parameters, records: Records) -> Moved:
         def everywhere(level: Records) -> Array:
             filled = {name: jnp.broadcast_to(leaf, records[name].shape) for name, leaf in level.items()}
             return model.log_density(parameters, records | filled)
 
-        return chosen(rng_key, jax.vmap(everywhere)(levels) + log_released, levels, records)
+        return proper_density(jax.vmap(everywhere)(self.values) + self.log_released)
+
+
+def find_levels(release: Microdata, values: Records) -> Levels:
+    """The possible values of hidden fields, with the densities of what was released of them."""
+    return Levels(values, release.log_densities_of_support(values).T)
+
+
+def draw_levels(model: Model, release: Microdata, values: Records) -> Move:
+    """Exact draws of fields from their possible values [c] given the other fields of each record.
+
+    Exact fields among them allow only their own value.
+    """
+    levels = find_levels(release, values)
+
+    def move(rng_key: Key, parameters: Parameters, records: Records) -> Moved:
+        return choose_levels(rng_key, levels.values, levels.log_weights(model, parameters, records), records)
 
     return move
 
 
-def chosen(key: Key, log_weights: Array, values: Records, records: Records) -> Moved:
+def values_summed_out(model: Model, release: PrivateRelease) -> Records | None:
+    """The values [c] of all that is hidden beside exact fields, where it can be summed out of each record by itself."""
+    if not has_exact(release):
+        return None
+    hidden = hidden_fields(model, release)
+    if release.summed is not None or not hidden:
+        return None
+    groups, others = split_hidden(model, release, hidden)
+    return groups[0] if len(groups) == 1 and not others else None
+
+
+def choose_levels(key: Key, values: Records, log_weights: Array, records: Records) -> Moved:
     """The records with fields drawn by weights [c, n]; as they are where all of these are impossible."""
-    cells, possible = select_indices(proper_density(log_weights), jax.random.uniform(key, log_weights.shape[1:]))
+    cells, possible = select_indices(log_weights, jax.random.uniform(key, log_weights.shape[1:]))
     drawn = jax.tree.map(lambda leaf: leaf[cells], values)
     kept = {name: records[name] for name in values}
     return Moved(records | tree_where(possible, drawn, kept), possible, jnp.array(0))
