@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from dpjax.posterior.saving import load
     from dpjax.release import (
         LocalRelease,
+        Microdata,
         Release,
         UnknownCount,
         describe,
@@ -93,7 +94,7 @@ else:
             "dpjax.posterior": "Posterior",
             "dpjax.posterior.prediction": "sample_prior_predictive",
             "dpjax.release": (
-                "LocalRelease Release UnknownCount describe from_json joint mechanism_from_published releases"
+                "LocalRelease Microdata Release UnknownCount describe from_json joint mechanism_from_published releases"
             ),
             "dpjax.sampler_tests": "invariance_test sbc",
             "dpjax.smc": "sample_smc",
@@ -118,6 +119,7 @@ __all__ = [
     "LocalRelease",
     "MaximumLikelihood",
     "Mechanism",
+    "Microdata",
     "Model",
     "MultivariateGaussian",
     "PermuteAndFlip",

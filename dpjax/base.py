@@ -318,6 +318,11 @@ class Model(PyTree, abstract=True):
         return None
 
     @property
+    def discrete_support(self) -> Callable[[], Records] | None:
+        """``() -> records``: every combination of the values of discrete fields among others, leading axis [c]."""
+        return None
+
+    @property
     def num_records(self) -> int | None:
         """The only number of records that the model describes, such as that of its known covariates; None for any.
 
@@ -411,6 +416,7 @@ class FunctionModel(Model):
     normal_field: Callable[[Parameters], tuple[Array, Array]] | None = static(default=None)
     mixed: MixedRecords | None = static(default=None)
     reported: Callable[[Records], Records] | None = static(default=None)
+    discrete_support: Callable[[], Records] | None = static(default=None)
     recipe: Callable[[], Model] | None = static(default=None)
 
     def __reduce__(self) -> Any:

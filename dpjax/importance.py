@@ -18,6 +18,7 @@ from dpjax.models.checks import check_fit
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import batch_size, draw_state
 from dpjax.release import PrivateRelease
+from dpjax.release.microdata import check_drawn_whole
 
 MAX_KHAT = 0.7
 
@@ -121,6 +122,7 @@ def importance_sample(key: Key, model: Model, release: PrivateRelease, num_draws
     check_key("key", key)
     check_count("num_draws", num_draws)
     check_fit(model, release)
+    check_drawn_whole(release)
     model, release = draw_number(model, release)
     draws, log_weights = jax.device_get(weigh(model, num_draws, batch_size(model, release), key, release))
     broken = ~(log_weights < np.inf)

@@ -18,7 +18,7 @@ from dpjax.data_augmentation.plan import Noise, SweepPlan
 from dpjax.data_augmentation.refresh import PERIOD, Refreshes, fit_refresh, prior_alone
 from dpjax.data_augmentation.sweep import build_kernel
 from dpjax.models.simulation import Position, init_state
-from dpjax.release import LocalRelease, PrivateRelease
+from dpjax.release import LocalRelease, Microdata, PrivateRelease
 
 REJECT = 1e-4
 """A correct kernel fails at this level once in 10,000 keys; the keys are fixed."""
@@ -83,9 +83,14 @@ def run(
 
 
 def implied_noise(release: PrivateRelease, records: dict[str, Any]) -> jax.Array:
-    """What the release must have added to these records [d]; of a local release, to each record [n]."""
+    """What the release must have added to these records [d]; of a local release, to each record [n].
+
+    Of microdata what the sum added, or else the released columns [k n], one after the other.
+    """
     if isinstance(release, LocalRelease):
         return release.values - records[release.field].astype(release.values.dtype)
+    if isinstance(release, Microdata):
+        return implied_noise(release.summed, records) if release.summed else release.observed.T.ravel()
     return release.value - release.total(records)
 
 

@@ -21,11 +21,13 @@ from dpjax.data_augmentation.parameters import (
 from dpjax.data_augmentation.records import parts
 from dpjax.data_augmentation.records.forms import OwnLatentData, Tunable, latent_form
 from dpjax.data_augmentation.records.imwg import IMwG, imwg
+from dpjax.data_augmentation.records.microdata import values_summed_out
 from dpjax.data_augmentation.records.pcn import pcn
 from dpjax.data_augmentation.records.soma import soma
 from dpjax.models.checks import check_fit
 from dpjax.models.simulation import GibbsState, parameter_shapes
 from dpjax.release import PrivateRelease, Release
+from dpjax.release.microdata import has_exact
 from dpjax.release.unknown_count import check_number_known, is_unknown
 
 MAX_RECORDS = 2**31 - 1
@@ -39,6 +41,10 @@ MIN_BLOCKED = 50
 
 FEW_LOCAL = 50
 """Largest number of values released one by one from which refreshes are on by default: all of them have to fit."""
+
+MOST_SUMMED_OUT = 1024
+"""Largest number of records whose hidden fields are summed out by default. For a label of twelve people the step gave six
+times as many effective draws; for 100,000 people it takes some thirty times as long as the rest of a sweep."""
 
 Noise = Literal["held", "moved", "moved by surrogate"]
 
@@ -212,6 +218,8 @@ def refresh_obstacle(model: Model, release: PrivateRelease, plan: SweepPlan) -> 
         return "parameters that are not real numbers"
     if not shapes:
         return "a model without parameters"
+    if has_exact(release):
+        return "fields that are exact, which new records do not have"
     model, release = latent_form(model, release, plan.imputation)
     if is_collapsed(plan.imputation, model, release):
         return f"{show(plan.imputation)}, which integrates the parameters out"
@@ -223,6 +231,10 @@ def interweaving(model: Model, release: PrivateRelease, imputation: Imputation) 
     """Whether there is a step that moves parameters and latent data together, and whether it is on by default."""
     if isinstance(imputation, OwnLatentData):
         return imputation.can_interweave(model, release), imputation.interweaves(model, release)
+    if has_exact(release):
+        # Exact fields do not move with the parameters: these move alone where all else is summed out.
+        possible = values_summed_out(model, release) is not None
+        return possible, possible and bool(parameter_shapes(model)) and release.n <= MOST_SUMMED_OUT
     return model.noncentred is not None, model.noncentred is not None and bool(parameter_shapes(model))
 
 

@@ -12,6 +12,7 @@ from dpjax.data_augmentation.parameters import (
     Tuning,
     build_affine_step,
     build_centred_step,
+    build_enumerated_step,
     build_interweaving_step,
     build_summed_step,
     fit_step_size,
@@ -20,10 +21,12 @@ from dpjax.data_augmentation.parameters import (
 from dpjax.data_augmentation.plan import SweepPlan, has_parts, is_collapsed
 from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.records.local import has_windows
+from dpjax.data_augmentation.records.microdata import values_summed_out
 from dpjax.data_augmentation.records.parts import build_partial_kernel
 from dpjax.data_augmentation.refresh import RefreshInfo, RefreshTuning, build_refreshes, num_due, parts_due
 from dpjax.models.simulation import GibbsState, draw_parameters, init_latent
 from dpjax.release import PrivateRelease
+from dpjax.release.microdata import has_exact
 from dpjax.release.summed import as_sum
 
 
@@ -212,6 +215,8 @@ def build_second_step(
         return plan.imputation.build_second_step(model, release)
     if has_windows(release, model):
         return build_summed_step(model, release)
+    if has_exact(release) and (values := values_summed_out(model, release)) is not None:
+        return build_enumerated_step(model, release, values)
     if plan.noise != "held":
         return build_affine_step(model, as_sum(release), by_surrogate=plan.noise == "moved by surrogate")
     return build_interweaving_step(model, release)

@@ -27,7 +27,7 @@ from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_derived, check_parameters
 from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import parameter_shapes
-from dpjax.release import PrivateRelease
+from dpjax.release import Microdata, PrivateRelease
 from dpjax.release.summed import as_sum
 from dpjax.release.unknown_count import is_unknown
 from dpjax.runtime.progress import check_progress
@@ -66,6 +66,9 @@ def check_inputs(
     check_fit(model, release)
     check_derived(model)
     check_real(model)
+    if isinstance(release, Microdata):
+        remedy = "Use dpjax.sample, with a wide prior if none is wanted."
+        fail("release", "Microdata", "a Release or a LocalRelease", remedy)
     if is_unknown(release):
         remedy = "A prior of the number of records has no place in a likelihood: use dpjax.sample."
         fail("release.n", repr(release.n), "a known number of records", remedy)

@@ -26,7 +26,8 @@ from dpjax.mechanisms.base import parts_of
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, noise_size, parameter_shapes
 from dpjax.numerics import all_finite, tree_where
-from dpjax.release import LocalRelease, PrivateRelease, Release
+from dpjax.release import LocalRelease, Microdata, PrivateRelease, Release
+from dpjax.release.microdata import has_exact
 from dpjax.release.summed import as_sum
 from dpjax.runtime.devices import choose_mesh, on_one_device
 
@@ -132,7 +133,7 @@ def fail_to_start(release: PrivateRelease, found: np.ndarray, initial: Parameter
 def search(model: Model, num_chains: int, key: Key, release: PrivateRelease, initial: Parameters | None) -> Candidate:
     """The best of MIN_TRIES prior-predictive candidates of each chain, or of more while a chain has none."""
     noise_key, candidate_key = jax.random.split(key)
-    misfit = measure_by(release, noise_size(noise_key, release))
+    misfit = measure_by(model, release, noise_size(noise_key, release))
 
     @jax.jit
     def draw(number: Array) -> Candidate:
@@ -159,8 +160,9 @@ def draw_candidate(
     """One candidate: parameters from the prior unless given, and records from the model."""
     parameter_key, record_key, choice_key = jax.random.split(key, 3)
     parameters = model.sample_prior(parameter_key) if initial is None else initial
-    state = init_state(release, draw_position_at(record_key, model, parameters, release.n))
-    found = is_possible(model, state)
+    position = draw_position_at(record_key, model, parameters, release.n)
+    state = init_state(release, position._replace(records=release.hold(position.records)))
+    found = is_possible(model, release, state)
     # The largest of log-weight plus Gumbel noise is a draw with probability proportional to weight.
     score = state.latent.log_density / TEMPERATURE + jax.random.gumbel(choice_key)
     worst = jnp.finfo(score.dtype).min
@@ -174,9 +176,14 @@ def choose(best: Candidate, other: Candidate) -> Candidate:
     return jax.tree.map(lambda new, old: jnp.where(better, new, old), other, best)
 
 
-def is_possible(model: Model, state: GibbsState) -> Array:
-    """Whether parameters and records are finite, and prior and release have positive density []."""
+def is_possible(model: Model, release: PrivateRelease, state: GibbsState) -> Array:
+    """Whether parameters and records are finite, and prior and release have positive density [].
+
+    Records of which something is held were not drawn as a whole, so that theirs is asked for, too.
+    """
     density = model.log_prior(state.parameters) + state.latent.log_density
+    if has_exact(release):
+        density += jnp.sum(model.log_density(state.parameters, state.latent.records))
     return all_finite((state.parameters, state.latent.records, density))
 
 
@@ -195,6 +202,25 @@ class ImpossibleRecords(NamedTuple):
 
     def _impossible(self, state: GibbsState) -> Array:
         return ~jnp.isfinite(self.release.log_densities(state.latent.records))
+
+
+class ImpossiblePeople(NamedTuple):
+    """The records of which some fields are held, and which are impossible; proposals are taken for the other fields."""
+
+    model: Model
+    release: Microdata
+
+    def size(self, state: GibbsState) -> Array:
+        """Their number []."""
+        return jnp.sum(self._impossible(state)).astype(float)
+
+    def exchange(self, state: GibbsState, proposals: Records) -> Array:
+        """Those records [n], whatever the proposals."""
+        return self._impossible(state)
+
+    def _impossible(self, state: GibbsState) -> Array:
+        density = self.model.log_density(state.parameters, state.latent.records)
+        return ~jnp.isfinite(density + self.release.log_densities(state.latent.records))
 
 
 class Distance(NamedTuple):
@@ -239,10 +265,12 @@ def distances_beyond(release: Release, statistic: Array) -> Iterator[Array]:
             yield jnp.sum(jnp.maximum(jnp.maximum(least - statistic[where], statistic[where] - most), 0))
 
 
-def measure_by(release: PrivateRelease, scale: Array) -> Misfit:
+def measure_by(model: Model, release: PrivateRelease, scale: Array) -> Misfit:
     """A distance of states from positive density under this release, whose noise has this size."""
     if isinstance(release, LocalRelease):
         return ImpossibleRecords(release)
+    if isinstance(release, Microdata):
+        return ImpossiblePeople(model, release)
     return Distance(as_sum(release), scale)
 
 
@@ -250,14 +278,14 @@ def measure_by(release: PrivateRelease, scale: Array) -> Misfit:
 def climb(model: Model, key: Key, release: PrivateRelease, best: Candidate) -> Candidate:
     """Exchange records for proposals that bring the release nearer to positive density, for MAX_SWEEPS sweeps."""
     noise_key, sweep_key = jax.random.split(key)
-    misfit = measure_by(release, noise_size(noise_key, release))
+    misfit = measure_by(model, release, noise_size(noise_key, release))
 
     def improve(key: Key, candidate: Candidate) -> Candidate:
         parameters, records = candidate.state.parameters, candidate.state.latent.records
-        proposals = model.sample_records(key, parameters, release.n)
+        proposals = release.hold(model.sample_records(key, parameters, release.n))
         moved = misfit.exchange(candidate.state, proposals) & ~candidate.found
         state = init_state(release, Position(parameters, tree_where(moved, proposals, records)))
-        return Candidate(state, is_possible(model, state), candidate.score)
+        return Candidate(state, is_possible(model, release, state), candidate.score)
 
     def body(carry: tuple[Array, Candidate]) -> tuple[Array, Candidate]:
         number, best = carry

@@ -16,7 +16,7 @@ from dpjax.mixture.samplers import SAMPLERS, Sampler
 from dpjax.mixture.starts import possible_records, record_shape, record_type
 from dpjax.models import GammaPrior
 from dpjax.models.arguments import is_numeric
-from dpjax.release import LocalRelease, Release
+from dpjax.release import LocalRelease, Microdata, Release
 from dpjax.release.base import is_release
 from dpjax.release.checks import warn_where_coarse
 
@@ -76,6 +76,9 @@ def read_release(values: Any, channel: Any) -> tuple[Any, Any]:
         given = f"{type(values).__name__} and {name_of(channel)}" if released else "none"
         expected = "none beside a release" if released else "the mechanism that was applied to each record, or None"
         fail("channel", given, expected, "A release knows its mechanism; None stands for records.", error=TypeError)
+    if isinstance(values, Microdata):
+        remedy = "Use dpjax.sample with a model of these fields; known records have channel=None."
+        fail("values", "Microdata", "values of one field, a LocalRelease or a Release", remedy, error=TypeError)
     if isinstance(values, Release):
         return values.value, values
     return (values.observed, values.mechanism) if released else (values, channel)

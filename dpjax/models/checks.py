@@ -101,22 +101,24 @@ def check_records(model: Model, key: Any, parameters: Any, n: int) -> None:
         summary = trace(model, "summarize", records)
         check_scalar("log_likelihood", trace(model, "log_likelihood", parameters, summary))
     if model.support is not None:
-        check_support(trace(model, "support"), records)
+        check_support("support", trace(model, "support"), records)
     if model.mixed is not None:
         check_mixed(model, parameters, records, n)
+    if model.discrete_support is not None:
+        check_support("discrete_support", trace(model, "discrete_support"), records)
     if model.reported is not None:
         check_dict("reported", trace(model, "reported", records), "quantities of the records")
 
 
-def check_support(support: Any, records: Records) -> None:
-    """Check that the possible records have the fields of the records."""
-    check_dict("support", support, "records")
+def check_support(name: str, support: Any, records: Records) -> None:
+    """Check that the possible values of fields are like those of the records."""
+    check_dict(name, support, "records")
     sizes = {shape_of(leaf)[:1] for leaf in jax.tree.leaves(support)}
     if len(sizes) != 1 or () in sizes:
-        mismatch("support", show(support), "fields with one leading axis [c]", "List every possible record once.")
-    # The support does not list known covariates.
+        mismatch(name, show(support), "fields with one leading axis [c]", "List every possible record once.")
+    # Known covariates are not listed, nor are continuous fields.
     drawn = {name: field for name, field in records.items() if name in support}
-    check_same("support", jax.tree.map(one_record, support), jax.tree.map(one_record, drawn), "one record")
+    check_same(name, jax.tree.map(one_record, support), jax.tree.map(one_record, drawn), "one record")
 
 
 def check_mixed(model: Model, parameters: Any, records: Records, n: int) -> None:
@@ -275,11 +277,12 @@ def check_fit(model: Model, release: Any) -> None:
         fail("release", f"a release of n = {release.n} records", expected, remedy)
     if model.check_number is not None:
         model.check_number(release.n)
-    if isinstance(release, Release):
-        check_categories(model, release.statistic)
-        check_losses(model, release)
-    check_channel(model, release)
-    check_integer_noise(model, release)
+    for part in release.parts:
+        if isinstance(part, Release):
+            check_categories(model, part.statistic)
+            check_losses(model, part)
+        check_channel(model, part)
+        check_integer_noise(model, part)
 
 
 def check_categories(model: Model, statistic: Any) -> None:
@@ -291,11 +294,16 @@ def check_categories(model: Model, statistic: Any) -> None:
             check_table(support, part, stated)
 
 
+def discrete_support_of(model: Model) -> Callable[[], Records] | None:
+    """What lists the combinations of the values of discrete fields, if anything does."""
+    return model.mixed.levels if model.mixed is not None else model.discrete_support
+
+
 def check_channel(model: Model, release: Any) -> None:
     """Raise if records have categories that their channel does not know, and which it would make impossible."""
     size, listed = (
         release.mechanism.true_categories,
-        model.support or (model.mixed and model.mixed.levels),
+        model.support or discrete_support_of(model),
     )
     support = listed() if size is not None and listed else {}
     if size is None or release.field not in support or is_traced(support):

@@ -20,7 +20,8 @@ from dpjax._util.validation import fail, is_traced, name_of
 from dpjax.base import Array, Model, Records
 from dpjax.mechanisms.base import parts_of
 from dpjax.models.simulation import draw_position
-from dpjax.release import LocalRelease, PrivateRelease, Release
+from dpjax.release import Release
+from dpjax.release.fields import FieldValues
 from dpjax.release.unknown_count import is_unknown
 from dpjax.statistics import Stacked
 from dpjax.statistics.base import statistic_at
@@ -65,13 +66,13 @@ ROUNDING = frozenset({"ceil", "floor", "round", "sign"})
 """The operations whose results are always integers."""
 
 
-def check_integer_noise(model: Model, release: PrivateRelease) -> None:
+def check_integer_noise(model: Model, release: Release | FieldValues) -> None:
     """Raise if a mechanism adds integer noise to a statistic or a field that is not integer on the model's records."""
     whole = tuple(whole_sums_of(release))
     if not whole:
         return
     contribution: Contribution
-    if isinstance(release, LocalRelease):
+    if isinstance(release, FieldValues):
         argument, contribution, what = "channel", itemgetter(release.field), f"the field {release.field!r}"
     else:
         argument, contribution, what = "mechanism", statistic_of(release), "a statistic"
@@ -84,7 +85,7 @@ def check_integer_noise(model: Model, release: PrivateRelease) -> None:
             refuse(argument, mechanism, what)
 
 
-def whole_sums_of(release: PrivateRelease) -> Iterator[tuple[Any, slice | None]]:
+def whole_sums_of(release: Release | FieldValues) -> Iterator[tuple[Any, slice | None]]:
     """The mechanisms with integer noise, and the coordinates of the statistic that must be whole; None for all."""
     size = release.origin.size if isinstance(release, Release) else release.observed.shape[-1]
     parts = parts_of(release.mechanism, size)
@@ -94,9 +95,8 @@ def whole_sums_of(release: PrivateRelease) -> Iterator[tuple[Any, slice | None]]
             yield mechanism, None if is_all else slice(where.start + place.start, where.start + place.stop)
 
 
-def statistic_of(release: PrivateRelease) -> Contribution:
+def statistic_of(release: Release) -> Contribution:
     """The statistic of a release of a sum."""
-    assert isinstance(release, Release)
     return statistic_at(release.statistic, release.value)
 
 

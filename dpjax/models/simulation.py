@@ -11,7 +11,7 @@ import numpy as np
 from dpjax.base import Array, Key, Latent, Model, Parameters, Records
 from dpjax.mechanisms.spread import width
 from dpjax.models.programs import jit_model
-from dpjax.release import PrivateRelease
+from dpjax.release import PrivateRelease, Release
 
 NOISE_DRAWS = 64
 """Number of draws for estimating the size of a mechanism's noise."""
@@ -123,7 +123,7 @@ def draw_batches(
 
 def noise_size(key: Key, release: PrivateRelease) -> Array:
     """The mean absolute noise [d] of the mechanism, by simulation if possible; 1 if there is no noise."""
-    if not release.is_noisy_sum:
+    if not isinstance(release, Release) or not release.is_noisy_sum:
         return jnp.ones(())
 
     def mean_size(values: Array) -> Array:

@@ -66,7 +66,9 @@ def epsilon_of(release: PrivateRelease) -> float | None:
     It follows from Laplace noise and the range of a statistic of dpjax, else from the privacy of the mechanism. For
     adding or removing a record that is doubled, as replacing is both.
     """
-    mechanism = release.mechanism
+    if len(release.parts) != 1:
+        return None
+    mechanism = release.parts[0].mechanism
     if (
         isinstance(release, Release)
         and isinstance(mechanism, Laplace | DiscreteLaplace)

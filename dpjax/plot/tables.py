@@ -97,7 +97,7 @@ def check_table(posterior: "Posterior") -> tuple[Release, Records]:
     """The release and the possible records [c], or an error if it is not a noisy sum or the model has no support."""
     release, support = posterior.release, posterior.model.support
     if not isinstance(release, Release) or not release.is_noisy_sum:
-        given = f"a {type(release).__name__} of {name_of(release.mechanism)}"
+        given = f"a {type(release).__name__} of {', '.join(name_of(part.mechanism) for part in release.parts)}"
         fail("posterior", given, "the posterior of a noisy sum", "Plot tables, histograms and joint releases of them.")
     if support is None:
         given = "a model whose records are not of finitely many kinds"

@@ -43,7 +43,9 @@ class Prediction(NamedTuple):
 
 def make_prediction(values: Any, released: np.ndarray) -> Prediction:
     """The prediction, or an error if the mechanism's sampler returned what is no number."""
-    missing = np.any(np.isnan(np.asarray(values, float)).reshape(len(values), -1), axis=1)
+    # Values that were missing of microdata are missing of what is predicted.
+    absent = np.isnan(np.asarray(values, float)) & ~np.isnan(np.asarray(released, float))
+    missing = np.any(absent.reshape(len(values), -1), axis=1)
     if np.any(missing):
         given = f"a sampler that returned NaN in {np.mean(missing):.0%} of releases"
         fail("release.mechanism", given, "releases that are numbers", "Mend its sample(key, statistic).")

@@ -7,6 +7,7 @@ from dpjax.release.describe import describe
 from dpjax.release.from_json import from_json
 from dpjax.release.joint import joint
 from dpjax.release.local import LocalRelease
+from dpjax.release.microdata import Microdata
 from dpjax.release.summed import Release
 from dpjax.release.unknown_count import UnknownCount
 
@@ -14,6 +15,7 @@ __all__ = [
     "CONVENTIONS",
     "Convention",
     "LocalRelease",
+    "Microdata",
     "PrecisionWarning",
     "PrivateRelease",
     "Release",

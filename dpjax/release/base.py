@@ -4,7 +4,6 @@ from dataclasses import Field
 from typing import Any, ClassVar, Protocol, Self, TypeGuard, runtime_checkable
 
 from dpjax.base import Array, Key, Records
-from dpjax.mechanisms.base import Mechanism
 
 __all__ = ["PrivateRelease", "is_release"]
 
@@ -13,7 +12,8 @@ __all__ = ["PrivateRelease", "is_release"]
 class PrivateRelease(Protocol):
     """What was published about n confidential records, and its distribution given them: a frozen pytree dataclass.
 
-    Its two kinds are `Release`, one value of a sum over the records, and `LocalRelease`, one value for each record.
+    Its kinds are `Release`, one value of a sum over the records; `LocalRelease`, one value for each record; and
+    `Microdata`, several fields of each record.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -27,15 +27,15 @@ class PrivateRelease(Protocol):
         """The published numbers: [d], or [n, ...] with one row for each record."""
 
     @property
-    def mechanism(self) -> Mechanism:
-        """How the sum, or each record, was privatized."""
+    def parts(self) -> tuple[Any, ...]:
+        """What came through one mechanism each: sums, and fields of the records."""
 
     @property
     def is_noisy_sum(self) -> bool:
         """Whether `observed` [d] less the summed statistic [d] of the confidential records is the mechanism's noise."""
 
-    def with_mechanism(self, mechanism: Mechanism) -> Self:
-        """The same published numbers as if another mechanism had released them."""
+    def hold(self, records: Records) -> Records:
+        """The records [n] with all that is known of them exactly in its place."""
 
     def contributions(self, records: Records) -> Array:
         """What each of m records adds to the released sum [d, m]; [0, m] if no sum was released."""

@@ -35,14 +35,14 @@ def as_vector(argument: str, value: Any, remedy: str) -> Array:
     return vector
 
 
-def as_local_values(values: Any, channel: Any) -> Array:
+def as_local_values(values: Any, channel: Any, argument: str) -> Array:
     """One released value per record, [n] or [n, k]: whole numbers stay integers unless the channel adds noise."""
     remedy = "Pass one released value per record."
-    _check_numbers("values", values, remedy)
+    _check_numbers(argument, values, remedy)
     array = jnp.asarray(values)
     if array.ndim not in (1, 2):
-        fail("values", f"shape {list(array.shape)}", "shape [n] or [n, k]", remedy)
-    whole = jnp.issubdtype(array.dtype, jnp.integer) and not channel.innermost.adds_noise
+        fail(argument, f"shape {list(array.shape)}", "shape [n] or [n, k]", remedy)
+    whole = jnp.issubdtype(array.dtype, jnp.integer) and (channel.exact or not channel.innermost.adds_noise)
     return array.astype(jnp.result_type(int if whole else float))
 
 

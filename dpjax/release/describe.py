@@ -12,7 +12,9 @@ from dpjax.mechanisms import Privacy, zcdp_epsilon
 from dpjax.mechanisms.base import parts_of
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised, pure
+from dpjax.release.fields import FieldValues
 from dpjax.release.local import LocalRelease
+from dpjax.release.microdata import Microdata
 from dpjax.release.summed import Release
 from dpjax.release.unknown_count import UnknownCount
 from dpjax.statistics import RecordStatistic, Stacked
@@ -29,7 +31,7 @@ RELATIONS: dict[Neighbours, str] = {
 }
 
 
-def describe(release: Release | LocalRelease) -> str:
+def describe(release: Release | LocalRelease | Microdata) -> str:
     """A release in words: what was released, by what noise, and what that promises.
 
     A promise is derived from the noise and from what one record can change, under each neighbouring relation. If it
@@ -38,7 +40,7 @@ def describe(release: Release | LocalRelease) -> str:
     Parameters
     ----------
     release
-        A `dpjax.Release` or a `dpjax.LocalRelease`.
+        A `dpjax.Release`, a `dpjax.LocalRelease` or `dpjax.Microdata`.
 
     Returns
     -------
@@ -70,8 +72,11 @@ def describe(release: Release | LocalRelease) -> str:
     """
     if isinstance(release, LocalRelease):
         return "\n".join([*local_lines(release), stated([release.channel])])
+    if isinstance(release, Microdata):
+        sums = [] if release.summed is None else [describe(release.summed)]
+        return "\n".join([*microdata_lines(release), *sums])
     if not isinstance(release, Release):
-        remedy = "Pass a dpjax.Release or a dpjax.LocalRelease."
+        remedy = "Pass a dpjax.Release, a dpjax.LocalRelease or dpjax.Microdata."
         fail("release", name_of(release), "a release", remedy, error=TypeError)
     lines = [
         f"{sentence(words_of(release.statistic))}, over {number(release.n)}: {quantity(len(release.value), 'number')}."
@@ -92,6 +97,28 @@ def local_lines(release: LocalRelease) -> list[str]:
         f"The field `{release.field}` of n = {release.n:,} records, one released value each.",
         f"Noise: {release.channel.words()}.",
         f"To each person, whatever two values are compared: {kept}.",
+    ]
+
+
+def microdata_lines(release: Microdata) -> list[str]:
+    """What is said of several fields of each person."""
+    perturbed = [field for field in release.fields.values() if not field.channel.exact]
+    lines = [f"{quantity(len(release.fields), 'field')} of n = {release.n:,} records."]
+    for name, field in release.fields.items():
+        gaps = int(np.sum(release.missing.get(name, 0)))
+        lines.append(
+            f"`{name}`: {field.channel.words()}" + (f"; missing in {quantity(gaps, 'record')}." if gaps else ".")
+        )
+    try:
+        kept = promise_in_words(compose([local_promise(field) for field in perturbed]))
+    except Unpromised as reason:
+        kept = f"no promise is known. {str(reason).rstrip('.')}"
+    if len(perturbed) < len(release.fields):
+        kept += "; fields that are exact, and which values are missing, are not covered"
+    return [
+        *lines,
+        *([f"To each person, whatever two values are compared: {kept}."] if perturbed else []),
+        stated([field.channel for field in release.fields.values()]),
     ]
 
 
@@ -207,7 +234,7 @@ def parts(release: Release, neighbours: Neighbours) -> list[tuple[Any, Sums]]:
     return [(part, sums_of(one, neighbours, release.n)) for (part, _), one in zip(found, inside, strict=True)]
 
 
-def local_promise(release: LocalRelease) -> Promise:
+def local_promise(release: FieldValues) -> Promise:
     """What the channel promises to each person, whatever two values of theirs are compared.
 
     Raises

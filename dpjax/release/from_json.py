@@ -1,22 +1,23 @@
-"""Reading a release of either kind."""
+"""Reading a release of any kind."""
 
 from dpjax._util.validation import check_function
 from dpjax.base import Statistic
 from dpjax.release import json
 from dpjax.release.base import PrivateRelease
 from dpjax.release.local import LocalRelease
+from dpjax.release.microdata import Microdata
 from dpjax.release.summed import Release
 
 
 def from_json(text: str, *, statistic: Statistic | None = None) -> PrivateRelease:
-    """The release written by `Release.to_json` or `LocalRelease.to_json`, whichever the text holds.
+    """The release written by `to_json` of a `Release`, a `LocalRelease` or `Microdata`, whichever the text holds.
 
     Parameters
     ----------
     text
         JSON text in the schema of `dpjax.release.json`.
     statistic
-        The function ``record -> [d]`` of a `Release`, if it is not one of `dpjax.statistics`.
+        The function ``record -> [d]`` of a sum, if it is not one of `dpjax.statistics`.
 
     Raises
     ------
@@ -32,6 +33,9 @@ def from_json(text: str, *, statistic: Statistic | None = None) -> PrivateReleas
     """
     if statistic is not None:
         check_function("statistic", statistic, "of one record")
-    if json.read(text)["kind"] == "local-release":
+    kind = json.read(text)["kind"]
+    if kind == "local-release":
         return LocalRelease.from_json(text)
+    if kind == "microdata":
+        return Microdata.from_json(text, statistic=statistic)
     return Release.from_json(text, statistic=statistic)

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,32 +11,40 @@ from dpjax._util.validation import fail, name_of
 from dpjax.base import Statistic
 from dpjax.mechanisms.composite import Independent, Padded
 from dpjax.release.checks import PrecisionWarning
+from dpjax.release.fields import FieldValues
 from dpjax.release.local import LocalRelease
+from dpjax.release.microdata import Microdata
 from dpjax.release.summed import Release
 from dpjax.statistics.combinators import Stacked, stacked
 from dpjax.statistics.losses import FittedDerivatives
 
 
-def joint(*releases: Release) -> Release:
+@overload
+def joint(*releases: Release) -> Release: ...
+@overload
+def joint(*releases: Release | LocalRelease | Microdata) -> Release | Microdata: ...
+def joint(*releases: Release | LocalRelease | Microdata) -> Release | Microdata:
     """Several releases of the same records as one, whose log-density given the records is the sum of theirs.
 
     Parameters
     ----------
     *releases
-        Of the same n records, each with its own value, mechanism and statistic. Given the records the mechanisms drew
-        their noise independently of each other. Joint releases among them are taken apart. A value that a mechanism
-        drew given a longer statistic, such as a quantile or a fitted model, is filled up with zeros to its length.
+        Of the same n records. Given the records the mechanisms drew their noise independently of each other. Joint
+        releases among them are taken apart. Values of a sum that a mechanism drew given a longer statistic, such as a
+        quantile or a fitted model, are filled up with zeros to its length. Local releases and microdata are of other
+        fields each.
 
     Returns
     -------
-    Release
-        The values in one vector, under the statistics in one (`dpjax.statistics.stacked`) and the mechanisms side by
-        side (`dpjax.Independent`).
+    Release, Microdata
+        Of sums alone a `Release`: the values in one vector, under the statistics in one (`dpjax.statistics.stacked`)
+        and the mechanisms side by side (`dpjax.Independent`). Else `Microdata` of all fields, with the sums beside.
 
     Raises
     ------
     TypeError, ValueError
-        If there are fewer than two, one is no `Release` or has more values than its statistic, or they differ in n.
+        If there are fewer than two, one is no release or has more values than its statistic, they differ in n, or a
+        field comes twice.
 
     Notes
     -----
@@ -56,11 +64,35 @@ def joint(*releases: Release) -> Release:
         fail("releases", f"{len(releases)}", "at least two", "Pass the releases one after the other.")
     for place, release in enumerate(releases):
         _check_release(f"releases[{place}]", release)
-    releases = tuple(map(fill_up, releases))
-    for place, release in enumerate(releases):
         if release.n != releases[0].n:
             remedy = "Only releases of the same records can be joined."
             fail(f"releases[{place}]", f"n = {release.n}", f"n = {releases[0].n}, as releases[0]", remedy)
+    local = [release for release in releases if not isinstance(release, Release)]
+    sums = [part for release in releases for part in release.parts if isinstance(part, Release)]
+    summed = _joint_sum(sums) if len(sums) > 1 else next(iter(sums), None)
+    if not local:
+        assert summed is not None
+        return summed
+    masks = {name: mask for one in local if isinstance(one, Microdata) for name, mask in one.missing.items()}
+    return Microdata(_fields_of(releases), masks, summed)
+
+
+def _fields_of(releases: tuple[Any, ...]) -> dict[str, FieldValues]:
+    """The fields of all releases by their names, or an error if one comes twice."""
+    fields: dict[str, FieldValues] = {}
+    for place, release in enumerate(releases):
+        for part in release.parts:
+            if isinstance(part, FieldValues):
+                if part.field in fields:
+                    remedy = "Join two reports of one field by the product of their channels: dpjax.LocalChannel."
+                    fail(f"releases[{place}]", f"the field {part.field!r} again", "each field once", remedy)
+                fields[part.field] = part
+    return fields
+
+
+def _joint_sum(given: list[Release]) -> Release:
+    """Several sums over the same records as one."""
+    releases = tuple(map(fill_up, given))
     sizes = tuple(len(release.value) for release in releases)
     mechanism = Independent(tuple(release.mechanism for release in releases), sizes)
     starts = np.cumsum([0, *sizes]).tolist()
@@ -74,12 +106,12 @@ def joint(*releases: Release) -> Release:
 
 
 def _check_release(argument: str, release: Any) -> None:
-    """Raise unless it has as many values as its statistic, or fewer."""
+    """Raise unless it is a release, and has as many values as its statistic, or fewer."""
+    if isinstance(release, LocalRelease | Microdata):
+        return
     if not isinstance(release, Release):
         remedy = "Pass instances of dpjax.Release, one after the other."
-        if isinstance(release, LocalRelease):
-            remedy = "One value for each record is no sum: a LocalRelease stands alone."
-        fail(argument, name_of(release), "a Release", remedy, error=TypeError)
+        fail(argument, name_of(release), "a Release, a LocalRelease or Microdata", remedy, error=TypeError)
     if len(release.value) > len(release.origin):
         remedy = "More draws than the statistic has coordinates stand alone."
         given = f"{len(release.value)} values drawn by {name_of(release.mechanism)}"

@@ -3,7 +3,9 @@
 ``{"schema": "privatized-release", "version": 1, "kind": ..., "units": ..., "metadata": {...}}`` and
 
 * for kind ``"release"``: ``value`` [d], ``n``, ``mechanism``, ``statistic``;
-* for kind ``"local-release"``: ``values`` [n] or [n, k], ``channel``, ``field``.
+* for kind ``"local-release"``: ``values`` [n] or [n, k], ``channel``, ``field``;
+* for kind ``"microdata"``: ``fields``, by name ``values`` with null where one is missing and ``channel``; and
+  ``summed``, a release or null.
 
 An unknown ``n`` is the prior of it, ``{"name": ..., its numbers}``.
 
@@ -13,7 +15,7 @@ and parameters are those of dpjax's mechanisms and statistics; a user's function
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any, NoReturn
 
@@ -29,7 +31,11 @@ from dpjax.statistics import RecordStatistic
 
 SCHEMA = "privatized-release"
 VERSION = 1
-CONTENT = {"release": {"value", "n", "mechanism", "statistic"}, "local-release": {"values", "channel", "field"}}
+CONTENT = {
+    "release": {"value", "n", "mechanism", "statistic"},
+    "local-release": {"values", "channel", "field"},
+    "microdata": {"fields", "summed"},
+}
 HEADER = {"schema", "version", "kind", "units", "metadata"}
 
 
@@ -60,7 +66,7 @@ def read(text: str, kind: str | None = None) -> dict[str, Any]:
     if found not in (CONTENT if kind is None else (kind,)):
         remedy = "Read it with Release.from_json, LocalRelease.from_json or dpjax.release.from_json."
         fail("kind", repr(found), repr(kind) if kind else f"one of {sorted(CONTENT)}", remedy)
-    _check_names("text", set(document), CONTENT[found] | HEADER)
+    check_names("text", set(document), CONTENT[found] | HEADER)
     return document
 
 
@@ -232,7 +238,15 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _check_names(argument: str, found: set[str], known: set[str]) -> None:
+def check_dict(argument: str, entry: Any) -> Iterable[tuple[str, Any]]:
+    """The entries of a dict in a document, or an error where something else stands."""
+    if not isinstance(entry, dict):
+        fail(argument, type(entry).__name__, "named entries", "Write the release with to_json.", error=TypeError)
+    return entry.items()
+
+
+def check_names(argument: str, found: set[str], known: set[str]) -> None:
+    """Raise unless a document has all known entries, and no others."""
     for names, problem in ((known - HEADER - found, "no"), (found - known, "an unknown")):
         if names:
             remedy = "Put whatever else you want to keep into metadata."

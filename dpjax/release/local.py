@@ -1,40 +1,37 @@
 """A release of one value per record, each seen through the same channel."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import fail, name_of, summarize_error
+from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Key, Records
-from dpjax.mechanisms.base import Mechanism, adapt
+from dpjax.mechanisms.base import Mechanism
 from dpjax.release import json
-from dpjax.release.checks import (
-    as_local_values,
-    check_is_mechanism,
-    check_mechanism,
-    check_sampler,
-    check_value,
-    one_record,
-    warn_where_coarse_locally,
-)
+from dpjax.release.fields import FieldValues
+from dpjax.release.microdata import Microdata
 
 
 @frozen_pytree
 @dataclass(frozen=True, eq=False)
-class LocalRelease:
+class LocalRelease(FieldValues):
     """One released value per record, independent of each other given the records.
+
+    A dict of fields in place of the values makes `dpjax.Microdata` of them.
 
     Parameters
     ----------
     values : [n] or [n, k]
-        What was released, in the order of the records: integers for randomized response.
+        What was released, in the order of the records: integers for randomized response. Or a dict of fields, each with
+        its values and its channel.
     channel
-        The mechanism that was applied to each record's field.
+        The mechanism that was applied to each record's field; none beside a dict.
     field
         The name of that record field.
+    missing
+        Which values of the fields of a dict are missing; see `dpjax.Microdata`.
 
     Raises
     ------
@@ -53,38 +50,26 @@ class LocalRelease:
     3
     """
 
-    values: Array
-    channel: Mechanism | Any
-    field: str = field(default="cell", metadata={"static": True})
+    def __new__(cls, values: Any = None, channel: Any = None, field: str = "cell", *, missing: Any = None) -> Any:
+        """A release of one field, or `Microdata` of several."""
+        if not isinstance(values, dict):
+            if missing is not None:
+                remedy = "Pass LocalRelease({field: (values, channel)}, missing={field: mask})."
+                fail("missing", name_of(missing), "None beside the values of one field", remedy)
+            return super().__new__(cls)
+        if channel is not None or field != "cell":
+            argument, given = ("field", repr(field)) if channel is None else ("channel", name_of(channel))
+            remedy = "Pass each field's channel beside its values: {field: (values, channel)}."
+            fail(argument, given, "none beside a dict of fields", remedy)
+        return Microdata(values, missing)
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.field, str):
-            fail("field", repr(self.field), "the name of a record field", "Pass a string.", error=TypeError)
-        check_is_mechanism("channel", self.channel)
-        adapt(self, "channel")
+    def _name(self, part: str) -> str:
+        return part
+
+    def _check_channel(self) -> None:
         if self.channel.exact:
-            remedy = "Records that are known need no imputation: condition the model on them."
+            remedy = "Pass known fields beside others: LocalRelease({field: (values, dpjax.Exact()), ...})."
             fail("channel", name_of(self.channel), "a channel that hides the record", remedy)
-        values = as_local_values(self.values, self.channel)
-        check_mechanism("channel", self.channel, values.shape[1:])
-        check_value("values", values, self.channel)
-        warn_where_coarse_locally(values, self.channel)
-        object.__setattr__(self, "values", values)
-
-    @property
-    def n(self) -> int:
-        """The number of records."""
-        return self.values.shape[0]
-
-    @property
-    def observed(self) -> Array:
-        """The released values [n] or [n, k]."""
-        return self.values
-
-    @property
-    def mechanism(self) -> Mechanism:
-        """The channel."""
-        return self.channel
 
     @property
     def is_noisy_sum(self) -> bool:
@@ -95,6 +80,10 @@ class LocalRelease:
         """The same values as if another channel had released them."""
         return replace(self, channel=mechanism)
 
+    def hold(self, records: Records) -> Records:
+        """The records as they are, of which nothing is known."""
+        return records
+
     def contributions(self, records: Records) -> Array:
         """No sum of m records is released: [0, m]."""
         return jnp.zeros((0, len(self._truth(records))))
@@ -103,54 +92,13 @@ class LocalRelease:
         """The sum [0] of `contributions`, and the log-density [] of all values given the records."""
         return jnp.zeros(0), self.log_likelihood(records)
 
-    def log_densities(self, records: Records) -> Array:
-        """The log-density [n] of each value given its record."""
-        return jax.vmap(self.channel.log_density)(self.values, self._truth(records))
-
     def log_likelihood(self, records: Records) -> Array:
         """The log-density [] of all values given the records."""
         return jnp.sum(self.log_densities(records))
 
-    def log_densities_of_support(self, support: Records) -> Array:
-        """The log-density [n, c] of each value given each of c possible records."""
-        over_support = jax.vmap(self.channel.log_density, in_axes=(None, 0))
-        return jax.vmap(over_support, in_axes=(0, None))(self.values, self._truth(support))
-
     def sample(self, key: Key, records: Records) -> "LocalRelease":
         """A release of other records [n] through the same channel: only the values are new."""
-        check_sampler("channel", self.channel)
-        truth = self._truth(records)
-        if len(truth) != self.n:
-            given = f"{len(truth)} records"
-            fail(f"records[{self.field!r}]", given, f"n = {self.n}", "Release as many records as before.")
-        return replace(self, values=jax.vmap(self.channel.sample)(jax.random.split(key, self.n), truth))
-
-    def check_records(self, records: Records) -> None:
-        """Raise unless such records have the field and it fits the channel.
-
-        Parameters
-        ----------
-        records
-            Arrays or `jax.ShapeDtypeStruct` of any leading axis [m].
-
-        Raises
-        ------
-        TypeError, ValueError
-            If the field is missing, or has another shape or type than the channel takes.
-        """
-        one = self._truth(one_record(records))
-        value = jax.ShapeDtypeStruct(self.values.shape[1:], self.values.dtype)
-        name, given = f"record[{self.field!r}]", f"{one.dtype}{list(one.shape)}"
-        expected = f"what the channel takes, for released values {value.dtype}{list(value.shape)}"
-        try:
-            density = jax.eval_shape(lambda released, true: self.channel.log_density(released, true), value, one)
-            sample = value
-            if self.channel.can_sample:
-                sample = jax.eval_shape(lambda key, true: self.channel.sample(key, true), jax.random.key(0), one)
-        except Exception as error:  # whatever a channel of the user's own may raise
-            fail(name, given, expected, f"The channel says: {summarize_error(error)}")
-        if (density.shape, sample.shape) != ((), value.shape):
-            fail(name, given, expected, f"The channel turns this field into values {list(sample.shape)}.")
+        return replace(self, values=self.sample_values(key, records))
 
     def to_json(self, *, units: str | None = None, **metadata: Any) -> str:
         """The release as JSON text; `from_json` reads it back.
@@ -181,9 +129,3 @@ class LocalRelease:
         content = json.read(text, "local-release")
         values = json.decode_numbers("values", content["values"])
         return cls(values, json.decode_mechanism(content["channel"]), content["field"])
-
-    def _truth(self, records: Records) -> Array:
-        if self.field not in records:
-            given = f"records with fields {sorted(records)}"
-            fail("field", given, f"a field {self.field!r}", "Pass field= as the model names it.")
-        return records[self.field]

@@ -101,6 +101,11 @@ class Release:
         return self.value
 
     @property
+    def parts(self) -> "tuple[Release, ...]":
+        """What came through one mechanism each: the sum alone."""
+        return (self,)
+
+    @property
     def is_noisy_sum(self) -> bool:
         """Whether the value is the summed statistic plus noise, rather than draws that the mechanism made given it."""
         return self.mechanism.drawn_size is None
@@ -117,6 +122,10 @@ class Release:
     def with_mechanism(self, mechanism: Mechanism) -> "Release":
         """The same value as if another mechanism had released it."""
         return replace(self, mechanism=mechanism)
+
+    def hold(self, records: Records) -> Records:
+        """The records as they are, of which nothing is known exactly."""
+        return records
 
     def contributions(self, records: Records) -> Array:
         """The statistic [d, m] of each of m records: with one row per coordinate XLA vectorises over records."""

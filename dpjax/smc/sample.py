@@ -19,6 +19,7 @@ from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import free_numbers, name_stuck, warn_of_nonfinite
 from dpjax.models.programs import jit_model
 from dpjax.release import PrivateRelease
+from dpjax.release.microdata import check_drawn_whole
 from dpjax.smc.result import SMCSample, relative_error
 from dpjax.smc.sampler import MAX_TEMPERATURES, Trace, run_island
 
@@ -98,6 +99,7 @@ def sample_smc(
     check_count("num_islands", num_islands, "Errors come from the variation between islands: pass 2 or more.", least=2)
     check_count("num_sweeps", num_sweeps)
     check_share(target_ess)
+    check_drawn_whole(release)
     plan = make_plan(model, release, imputation, interweave, parameter_kernel)
     check_closed(plan.imputation, imputation)
     model, release = latent_form(model, release, plan.imputation)

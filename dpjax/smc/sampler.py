@@ -26,7 +26,7 @@ from dpjax.data_augmentation.sweep import build_sweep
 from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.models.simulation import GibbsState, Position, draw_state, init_state
 from dpjax.numerics import proper_density, tree_where
-from dpjax.release import PrivateRelease
+from dpjax.release import LocalRelease, Microdata, PrivateRelease, Release
 
 MAX_TEMPERATURES = 200
 """Largest number of steps of an island."""
@@ -234,6 +234,9 @@ def move(
 
 def temper(release: PrivateRelease, power: Array) -> PrivateRelease:
     """The release with its density raised to a power."""
+    if isinstance(release, Microdata):
+        return release.tempered(power)
+    assert isinstance(release, Release | LocalRelease)
     return release.with_mechanism(temper_mechanism(release.mechanism, power))
 
 

@@ -9,7 +9,11 @@ from dpjax.data_augmentation.parameters.coordinates import (
     fit_tuning,
     initial_tuning,
 )
-from dpjax.data_augmentation.parameters.interweaving import build_interweaving_step, build_summed_step
+from dpjax.data_augmentation.parameters.interweaving import (
+    build_enumerated_step,
+    build_interweaving_step,
+    build_summed_step,
+)
 from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterKernel, parameter_kernel
 
 __all__ = [
@@ -18,6 +22,7 @@ __all__ = [
     "Tuning",
     "build_affine_step",
     "build_centred_step",
+    "build_enumerated_step",
     "build_interweaving_step",
     "build_summed_step",
     "can_move_noise",

@@ -23,8 +23,9 @@ from dpjax.data_augmentation.parameters.coordinates import (
 )
 from dpjax.data_augmentation.parameters.kernels import elliptical_slice
 from dpjax.data_augmentation.records.local import choose_candidates, count_doublings, draw_windows, log_weights
+from dpjax.data_augmentation.records.microdata import choose_levels, find_levels
 from dpjax.numerics import all_finite, tree_where
-from dpjax.release import LocalRelease, PrivateRelease, Release
+from dpjax.release import LocalRelease, Microdata, PrivateRelease, Release
 from dpjax.release.summed import finite_total
 
 NUM_MOVES = 2
@@ -163,19 +164,56 @@ def build_summed_step(
     ) -> tuple[Parameters, Records, InterweavingInfo]:
         window_key, move_key, choice_key = jax.random.split(rng_key, 3)
         windows = draw_windows(window_key, release, records, doublings)
-        own, whitening = noncentred_coordinates(model, tuning)
-        vector, unravel = to_vector(own, parameters)
 
-        def log_likelihood(moved: Parameters) -> Array:
-            weights = log_weights(model, release, windows, moved, records)
-            return jnp.sum(jax.scipy.special.logsumexp(weights, axis=0))
+        def weigh(moved: Parameters) -> Array:
+            return log_weights(model, release, windows, moved, records)
 
-        log_density = build_log_density(own, whitening, unravel, log_likelihood)
-        start, state, info = elliptical_moves(move_key, log_density, whitening.whiten(vector))
-        moved = constrain(own, unravel(whitening.colour(state.position)))
-        chosen = choose_candidates(choice_key, windows, log_weights(model, release, windows, moved, records))
-        again = records | {release.field: chosen}
-        fine = jnp.isfinite(start.logdensity) & all_finite(moved)
+        moved, fine, info = move_summed(move_key, model, tuning, parameters, weigh)
+        again = records | {release.field: choose_candidates(choice_key, windows, weigh(moved))}
         return tree_where(fine, moved, parameters), tree_where(fine, again, records), make_report(info, fine)
 
     return step
+
+
+def build_enumerated_step(
+    model: Model, release: Microdata, values: Records
+) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, InterweavingInfo]]:
+    """The step ``(rng_key, parameters, records, tuning) -> (parameters, records, info)``.
+
+    It leaves p(parameters, records | release) invariant: elliptical slice moves of the parameters with the hidden
+    fields summed over their possible values [c], then these drawn given the parameters.
+    """
+    levels = find_levels(release, values)
+
+    def step(
+        rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning
+    ) -> tuple[Parameters, Records, InterweavingInfo]:
+        move_key, choice_key = jax.random.split(rng_key)
+
+        def weigh(moved: Parameters) -> Array:
+            return levels.log_weights(model, moved, records)
+
+        moved, fine, info = move_summed(move_key, model, tuning, parameters, weigh)
+        again = choose_levels(choice_key, levels.values, weigh(moved), records).records
+        return tree_where(fine, moved, parameters), tree_where(fine, again, records), make_report(info, fine)
+
+    return step
+
+
+def move_summed(
+    key: Key, model: Model, tuning: Tuning, parameters: Parameters, log_weights: Callable[[Parameters], Array]
+) -> tuple[Parameters, Array, SliceInfo]:
+    """Parameters after elliptical moves with each record summed over its candidates, by their weights [c, n].
+
+    Also whether the density was finite before and the parameters are after [], and the reports.
+    """
+    own, whitening = noncentred_coordinates(model, tuning)
+    vector, unravel = to_vector(own, parameters)
+
+    def log_likelihood(moved: Parameters) -> Array:
+        return jnp.sum(jax.scipy.special.logsumexp(log_weights(moved), axis=0))
+
+    log_density = build_log_density(own, whitening, unravel, log_likelihood)
+    start, state, info = elliptical_moves(key, log_density, whitening.whiten(vector))
+    moved = constrain(own, unravel(whitening.colour(state.position)))
+    return moved, jnp.isfinite(start.logdensity) & all_finite(moved), info

@@ -17,7 +17,7 @@ import jax.numpy as jnp
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
-from dpjax.data_augmentation.records import local
+from dpjax.data_augmentation.records import local, microdata
 from dpjax.data_augmentation.records.births import build_births_kernel
 from dpjax.data_augmentation.records.proposals import (
     Decisions,
@@ -39,7 +39,7 @@ from dpjax.data_augmentation.records.rounds import (
 from dpjax.data_augmentation.records.unknown_number import DataSetSum, data_set_form
 from dpjax.numerics import decision_uniforms, tree_where
 from dpjax.numerics.arrays import Piece, are_many, for_pieces, put_piece, take_piece
-from dpjax.release import LocalRelease, PrivateRelease, Release
+from dpjax.release import LocalRelease, Microdata, PrivateRelease, Release
 from dpjax.release.summed import as_sum
 
 
@@ -54,6 +54,9 @@ class IMwG:
         """A kernel that leaves p(records | parameters, release) invariant."""
         if isinstance(release, LocalRelease):
             return local.build_kernel(model, release)
+        if isinstance(release, Microdata):
+            decide = partial(systematic_sweep, window=window_of(self.window))
+            return microdata.build_kernel(model, release, decide)
         release = as_sum(release)
         check_noisy(release, "imwg(...)")
         if isinstance(release.statistic, DataSetSum):

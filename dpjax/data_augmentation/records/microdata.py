@@ -1,0 +1,463 @@
+"""Records of which some fields are known, some perturbed and some missing: all people are moved at once.
+
+Given the parameters the records are independent, and record i has the density ∝ f(x_i | θ) Π η(z_if | x_if) over the
+fields f that were released of it; exact fields stay as they are. Finite records and a Normal field are drawn exactly.
+Otherwise the hidden fields of finitely many values are drawn given the rest, and each continuous one moves by two
+Metropolis steps: one by the Normal distribution that has the slope and the curvature of the log-density, which is an
+exact draw where that is quadratic, and a random walk. Records of which nothing is known exactly are also proposed as a
+whole by the model.
+
+Each of these moves is reversible for each record by itself. Where a sum over the same records was released, too, what
+a move leads to is a proposal, accepted by the density of the sum, one record after another (`imwg`).
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.extend import core
+
+from dpjax._util.validation import fail, is_traced
+from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
+from dpjax.data_augmentation.records.local import MAX_SUPPORT, NOISE_DRAWS
+from dpjax.data_augmentation.records.proposals import check_noisy
+from dpjax.mechanisms.spread import width
+from dpjax.models.checks import discrete_support_of
+from dpjax.models.record_noise import support_size
+from dpjax.models.simulation import init_latent, parameter_shapes, position_shapes
+from dpjax.numerics import decision_uniforms, leading_size, proper_density, select_indices, tree_where
+from dpjax.release import Microdata, PrivateRelease, Release
+from dpjax.release.microdata import has_exact
+
+MAX_TOGETHER = 64
+"""Largest number of combinations of hidden values that are enumerated together, beyond those of one field."""
+
+SPREAD_DRAWS = 64
+"""Number of records drawn from the model for the widest step of a random walk."""
+
+
+class Moved(NamedTuple):
+    """What a move leads to.
+
+    Attributes
+    ----------
+    records
+        All records [n].
+    accepted
+        Whether each took its proposal [n].
+    num_nonfinite
+        How many proposals were rejected because their density was not finite, int [].
+    """
+
+    records: Records
+    accepted: Array
+    num_nonfinite: Array
+
+
+Move = Callable[[Key, Parameters, Records], Moved]
+"""``(rng_key, parameters, records) -> moved``, reversible for each record by itself."""
+
+SweepOfSum = Callable[[Release, Records, Records, Array], tuple[Latent, ImputationInfo]]
+"""``(summed, records, proposals, uniforms) -> (latent, info)``: decisions on proposals by the density of a sum."""
+
+
+def build_kernel(model: Model, release: Microdata, decide: SweepOfSum) -> ImputationKernel:
+    """A kernel that leaves p(records | parameters, release) invariant: each of the moves in turn.
+
+    Parameters
+    ----------
+    decide
+        How proposals are decided on where a sum was released, too.
+    """
+    moves = choose_moves(model, release)
+    if release.summed is not None:
+        check_noisy(release.summed, "imwg(...)")
+        moves = [under_sum(release.summed, move, decide) for move in moves]
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        moved, made = Moved(latent.records, jnp.ones(release.n, bool), jnp.array(0)), []
+        for key, move in zip(jax.random.split(rng_key, max(len(moves), 1)), moves, strict=False):
+            moved = move(key, parameters, moved.records)
+            made.append(moved)
+        return init_latent(release, moved.records), report(made or [moved])
+
+    return step
+
+
+def report(made: list[Moved]) -> ImputationInfo:
+    """The report of several moves: a record took a proposal if it took that of one of them."""
+    accepted = jnp.stack([moved.accepted for moved in made])
+    num_nonfinite = jnp.sum(jnp.stack([moved.num_nonfinite for moved in made]))
+    return ImputationInfo(jnp.mean(accepted), jnp.any(accepted, axis=0).astype(int), num_nonfinite)
+
+
+def under_sum(summed: Release, move: Move, decide: SweepOfSum) -> Move:
+    """The move whose results are accepted by the density of a sum over the records, one after another."""
+
+    def weighed(rng_key: Key, parameters: Parameters, records: Records) -> Moved:
+        move_key, accept_key = jax.random.split(rng_key)
+        proposed = move(move_key, parameters, records)
+        uniforms = decision_uniforms(accept_key, (summed.n,))
+        latent, info = decide(summed, records, proposed.records, uniforms)
+        num_nonfinite = proposed.num_nonfinite + info.num_nonfinite
+        return Moved(latent.records, proposed.accepted & (info.accepted > 0), num_nonfinite)
+
+    return weighed
+
+
+def choose_moves(model: Model, release: Microdata) -> list[Move]:
+    """The moves of a sweep; none where all is known.
+
+    Raises
+    ------
+    ValueError
+        If a hidden field of whole numbers has values that neither its model nor its channel lists.
+    """
+    hidden = hidden_fields(model, release)
+    if not hidden:
+        return []
+    if model.normal_field is not None and can_draw_normal(release):
+        return [draw_normal(model, release)]
+    groups, others = split_hidden(model, release, hidden)
+    whole = not any(name not in release.missing for name in release.exact)
+    check_known(others, whole)
+    moves = [propose_whole(model, release)] if whole and others else []
+    moves += [draw_levels(model, release, group) for group in groups]
+    for name, leaf in others.items():
+        if jnp.issubdtype(leaf.dtype, jnp.floating):
+            for place in np.ndindex(leaf.shape[1:]):
+                moves += [move_by_curvature(model, release, name, place), walk(model, release, name, place)]
+    return moves
+
+
+def split_hidden(
+    model: Model, release: Microdata, hidden: dict[str, Any]
+) -> tuple[list[Records], dict[str, jax.ShapeDtypeStruct]]:
+    """The possible values of hidden fields, for groups of these, and the other hidden fields."""
+    size = support_size(model)
+    if model.support is not None and size is not None and size <= MAX_SUPPORT:
+        return [model.support()], {}
+    groups = list(group_levels(list_levels(model, release, hidden)))
+    return groups, {name: leaf for name, leaf in hidden.items() if not any(name in group for group in groups)}
+
+
+def hidden_fields(model: Model, release: Microdata) -> dict[str, jax.ShapeDtypeStruct]:
+    """The random fields [n, ...] of the records that are not wholly known."""
+    known = set(release.exact) - set(release.missing)
+    shapes = position_shapes(model, release.n).records
+    return {name: leaf for name, leaf in shapes.items() if name not in known | constant_fields(model, release.n)}
+
+
+def constant_fields(model: Model, n: int) -> set[str]:
+    """The fields that no draw changes: known covariates, which only models of one number of records have."""
+    if model.num_records is None:
+        return set()
+    key, parameters = jax.eval_shape(jax.random.key, 0), parameter_shapes(model)
+    program, shapes = jax.make_jaxpr(partial(model.sample_records, n=n), return_shape=True)(key, parameters)
+    changed = reached(program.jaxpr, [True] * len(program.jaxpr.invars))
+    names = [path[0].key for path, _ in jax.tree.leaves_with_path(shapes)]
+    return set(names) - {name for name, moved in zip(names, changed, strict=True) if moved}
+
+
+def reached(program: core.Jaxpr, inputs: list[bool]) -> list[bool]:
+    """Which results of a program depend on these of its inputs; at the worst one too many."""
+    known = {var for var, given in zip(program.invars, inputs, strict=True) if given}
+
+    def depends(atom: Any) -> bool:
+        return not isinstance(atom, core.Literal) and atom in known
+
+    for equation in program.eqns:
+        given = [depends(atom) for atom in equation.invars]
+        inner = [value for value in equation.params.values() if isinstance(value, (core.Jaxpr, core.ClosedJaxpr))]
+        results = [any(given)] * len(equation.outvars)
+        if len(inner) == 1 and equation.primitive.name not in ("scan", "while"):
+            own = inner[0].jaxpr if isinstance(inner[0], core.ClosedJaxpr) else inner[0]
+            results = reached(own, given) if len(own.invars) == len(given) else results
+        known |= {var for var, moved in zip(equation.outvars, results, strict=True) if moved}
+    return [depends(atom) for atom in program.outvars]
+
+
+def can_draw_normal(release: Microdata) -> bool:
+    """Whether the one field that was released is exact, or its channel draws a Normal field behind it."""
+    channels = [field.channel for field in release.fields.values()]
+    return len(channels) == 1 and (channels[0].exact or channels[0].draws_latent_normal)
+
+
+def list_levels(model: Model, release: Microdata, hidden: dict[str, Any]) -> list[Records]:
+    """The possible values [c] of hidden fields: those that the model lists together, and of others by their channel."""
+    # What the model's code lists without its numbers is known while a program is traced, and then can be shortened.
+    with jax.ensure_compile_time_eval():
+        listed = model.support or discrete_support_of(model)
+        levels = listed() if listed else {}
+    found = [distinct({name: leaf for name, leaf in levels.items() if name in hidden}, levels)] if levels else []
+    for name, leaf in hidden.items():
+        if name in levels:
+            continue
+        size = release.fields[name].channel.true_categories if name in release.fields else None
+        if size is not None and leaf.ndim == 1:
+            found.append({name: jnp.arange(size, dtype=leaf.dtype)})
+        elif leaf.dtype == bool and leaf.ndim == 1:
+            found.append({name: jnp.array([False, True])})
+    return [group for group in found if set(group) & set(hidden)]
+
+
+def distinct(wanted: Records, levels: Records) -> Records:
+    """The distinct combinations of the wanted fields; all levels, the others with them, where these are traced."""
+    if not wanted or is_traced(levels):
+        return levels
+    arrays = {name: np.asarray(leaf) for name, leaf in wanted.items()}
+    rows = np.concatenate([leaf.reshape(len(leaf), -1) for leaf in arrays.values()], axis=1)
+    first = np.sort(np.unique(rows, axis=0, return_index=True)[1])
+    return {name: jnp.asarray(leaf[first]) for name, leaf in arrays.items()}
+
+
+def group_levels(found: list[Records]) -> Iterator[Records]:
+    """The possible values of several fields at once, as long as these are few."""
+    group: Records = {}
+    for levels in found:
+        if group and leading_size(group) * leading_size(levels) > MAX_TOGETHER:
+            yield group
+            group = {}
+        group = cross(group, levels) if group else levels
+    if group:
+        yield group
+
+
+def cross(one: Records, other: Records) -> Records:
+    """All pairs of two lists of values."""
+    first, second = leading_size(one), leading_size(other)
+    repeated = {name: jnp.repeat(leaf, second, axis=0) for name, leaf in one.items()}
+    return repeated | {name: jnp.concatenate([leaf] * first) for name, leaf in other.items()}
+
+
+def check_known(others: dict[str, Any], whole: bool) -> None:
+    """Raise if a field of whole numbers, whose values are not listed, is hidden beside known ones."""
+    for name, leaf in others.items():
+        if not jnp.issubdtype(leaf.dtype, jnp.floating) and not whole:
+            given = f"no list of the values of the field {name!r}, which is hidden in part while others are exact"
+            remedy = "Give the model a `discrete_support`, or the field a channel of categories."
+            fail("model", given, "a list of its possible values", remedy)
+
+
+class Levels(NamedTuple):
+    """Possible values of hidden fields.
+
+    Attributes
+    ----------
+    values
+        The combinations [c].
+    log_released
+        The log-density [c, n] of what was released of these fields, given each of them.
+    """
+
+    values: Records
+    log_released: Array
+
+    def log_weights(self, model: Model, parameters: Parameters, records: Records) -> Array:
+        """The log-density [c, n] of each record with these values in it, and of what was released of them."""
+        if model.exchangeable and set(self.values) == set(records):
+            return proper_density(model.log_density(parameters, self.values)[:, None] + self.log_released)
+
+        def everywhere(level: Records) -> Array:
+            filled = {name: jnp.broadcast_to(leaf, records[name].shape) for name, leaf in level.items()}
+            return model.log_density(parameters, records | filled)
+
+        return proper_density(jax.vmap(everywhere)(self.values) + self.log_released)
+
+
+def find_levels(release: Microdata, values: Records) -> Levels:
+    """The possible values of hidden fields, with the densities of what was released of them."""
+    return Levels(values, release.log_densities_of_support(values).T)
+
+
+def draw_levels(model: Model, release: Microdata, values: Records) -> Move:
+    """Exact draws of fields from their possible values [c] given the other fields of each record.
+
+    Exact fields among them allow only their own value.
+    """
+    levels = find_levels(release, values)
+
+    def move(rng_key: Key, parameters: Parameters, records: Records) -> Moved:
+        return choose_levels(rng_key, levels.values, levels.log_weights(model, parameters, records), records)
+
+    return move
+
+
+def values_summed_out(model: Model, release: PrivateRelease) -> Records | None:
+    """The values [c] of all that is hidden beside exact fields, where it can be summed out of each record by itself."""
+    if not has_exact(release):
+        return None
+    hidden = hidden_fields(model, release)
+    if release.summed is not None or not hidden:
+        return None
+    groups, others = split_hidden(model, release, hidden)
+    return groups[0] if len(groups) == 1 and not others else None
+
+
+def choose_levels(key: Key, values: Records, log_weights: Array, records: Records) -> Moved:
+    """The records with fields drawn by weights [c, n]; as they are where all of these are impossible."""
+    cells, possible = select_indices(log_weights, jax.random.uniform(key, log_weights.shape[1:]))
+    drawn = jax.tree.map(lambda leaf: leaf[cells], values)
+    kept = {name: records[name] for name in values}
+    return Moved(records | tree_where(possible, drawn, kept), possible, jnp.array(0))
+
+
+def draw_normal(model: Model, release: Microdata) -> Move:
+    """Exact draws of a Normal field: given what was released of it, or from the model where it is missing."""
+    assert model.normal_field is not None
+    normal_field, ((name, field),) = model.normal_field, release.fields.items()
+    missing = release.missing.get(name)
+
+    def move(rng_key: Key, parameters: Parameters, records: Records) -> Moved:
+        seen_key, fresh_key = jax.random.split(rng_key)
+        mean, scale = normal_field(parameters)
+        drawn = field.values
+        if not field.channel.exact:
+            drawn = field.channel.sample_latent_normal(seen_key, field.values, mean, scale)
+        if missing is not None:
+            fresh = mean + scale * jax.random.normal(fresh_key, drawn.shape, drawn.dtype)
+            drawn = tree_where(missing, fresh, drawn)
+        return Moved(records | {name: drawn}, jnp.ones(release.n, bool), jnp.array(0))
+
+    return move
+
+
+def propose_whole(model: Model, release: Microdata) -> Move:
+    """A Metropolis step of each record of which nothing is exact, with a proposal from the model."""
+    free = reduce_and([release.missing[name] for name in release.exact], release.n)
+
+    def move(rng_key: Key, parameters: Parameters, records: Records) -> Moved:
+        proposal_key, accept_key = jax.random.split(rng_key)
+        proposals = model.sample_records(proposal_key, parameters, release.n)
+        proposed, present = release.log_densities(proposals), release.log_densities(records)
+        log_uniforms = jnp.log(decision_uniforms(accept_key, (release.n,)))
+        accepted = free & (log_uniforms < proposed - present) & (proposed < jnp.inf)
+        broken = free & ~(proposed - present < jnp.inf)
+        return Moved(tree_where(accepted, proposals, records), accepted, jnp.sum(broken))
+
+    return move
+
+
+def reduce_and(masks: list[Array], n: int) -> Array:
+    """Where all masks hold [n]."""
+    return jnp.all(jnp.stack([jnp.ones(n, bool), *masks]), axis=0)
+
+
+Place = tuple[int, ...]
+"""The place of one number in a field of a record."""
+
+
+def along(
+    model: Model, release: Microdata, name: str, place: Place, parameters: Parameters, records: Records
+) -> tuple[Callable[[Array], Records], Callable[[Array], Array]]:
+    """The records and their log-densities [n], up to constants, as functions of one number [n] of a field."""
+    where = (slice(None), *place)
+    field = release.fields.get(name)
+
+    def records_at(numbers: Array) -> Records:
+        return records | {name: records[name].at[where].set(numbers) if place else numbers}
+
+    def log_density(numbers: Array) -> Array:
+        moved = records_at(numbers)
+        density = model.log_density(parameters, moved)
+        if field is None or field.channel.exact:
+            return density
+        released = field.log_densities(moved)
+        return density + release.of_seen(name, released)
+
+    return records_at, log_density
+
+
+def movable(release: Microdata, name: str) -> Array:
+    """Which records [n] do not have the field exactly."""
+    return release.missing[name] if name in release.exact else jnp.ones(release.n, bool)
+
+
+class Expansion(NamedTuple):
+    """The log-density [n] at numbers, and the Normal distribution that has its slope and curvature there.
+
+    `fine` [n] says where the curvature is negative, so that there is one.
+    """
+
+    log_density: Array
+    mean: Array
+    scale: Array
+    fine: Array
+
+
+def expand(log_density: Callable[[Array], Array], numbers: Array) -> Expansion:
+    """The expansion of log-densities, each of which depends on its own number alone."""
+    ones = jnp.ones_like(numbers)
+
+    def slope(numbers: Array) -> tuple[Array, Array]:
+        value, slope = jax.jvp(log_density, (numbers,), (ones,))
+        return value, slope
+
+    (value, first), (_, second) = jax.jvp(slope, (numbers,), (ones,))
+    fine = (second < 0) & jnp.isfinite(first) & jnp.isfinite(second)
+    precision = jnp.where(fine, -second, 1.0)
+    return Expansion(value, numbers + jnp.where(fine, first, 0.0) / precision, 1 / jnp.sqrt(precision), fine)
+
+
+def move_by_curvature(model: Model, release: Microdata, name: str, place: Place) -> Move:
+    """A Metropolis step of one number of each record, with a proposal from its expansion (Qi and Minka 2002).
+
+    It is an exact draw where the log-density of the number given the rest is quadratic.
+    """
+    free = movable(release, name)
+
+    def move(rng_key: Key, parameters: Parameters, records: Records) -> Moved:
+        noise_key, accept_key = jax.random.split(rng_key)
+        records_at, log_density = along(model, release, name, place, parameters, records)
+        present = records[name][(slice(None), *place)]
+        noise = jax.random.normal(noise_key, present.shape, present.dtype)
+        here = expand(log_density, present)
+        numbers = jnp.where(here.fine & free, here.mean + here.scale * noise, present)
+        there = expand(log_density, numbers)
+        back = (present - there.mean) / there.scale
+        log_ratio = there.log_density - here.log_density + (noise**2 - back**2) / 2 + jnp.log(here.scale / there.scale)
+        log_uniforms = jnp.log(decision_uniforms(accept_key, present.shape))
+        accepted = free & here.fine & there.fine & (log_uniforms < proper_density(log_ratio))
+        return Moved(records_at(jnp.where(accepted, numbers, present)), accepted, jnp.array(0))
+
+    return move
+
+
+def walk(model: Model, release: Microdata, name: str, place: Place) -> Move:
+    """A Metropolis step of one number of each record, by a random walk.
+
+    Its scale is drawn for each record between a part of the noise of its channel and the spread of the field given the
+    parameters.
+    """
+    free, where = movable(release, name), (slice(None), *place)
+    noise = noise_width(release, name, place)
+
+    def move(rng_key: Key, parameters: Parameters, records: Records) -> Moved:
+        scale_key, step_key, accept_key = jax.random.split(rng_key, 3)
+        records_at, log_density = along(model, release, name, place, parameters, records)
+        present = records[name][where]
+        # The key is fixed, so that the spread is a function of the parameters.
+        some = model.sample_records(jax.random.key(0), parameters, min(SPREAD_DRAWS, release.n))[name][where]
+        spread = jnp.nan_to_num(jnp.std(some), posinf=1.0)
+        widest = jnp.where(spread > 0, spread, 1.0)
+        narrowest = jnp.minimum(noise, widest) / 4
+        share = jax.random.uniform(scale_key, present.shape, present.dtype)
+        scales = (widest * 2) ** share * narrowest ** (1 - share)
+        numbers = present + scales * jax.random.normal(step_key, present.shape, present.dtype)
+        log_ratio = proper_density(log_density(numbers)) - log_density(present)
+        accepted = free & (jnp.log(decision_uniforms(accept_key, present.shape)) < log_ratio)
+        return Moved(records_at(jnp.where(accepted, numbers, present)), accepted, jnp.array(0))
+
+    return move
+
+
+def noise_width(release: Microdata, name: str, place: Place) -> Array:
+    """The deviation [] of what a channel releases of one number of a field; ∞ without a channel."""
+    field = release.fields.get(name)
+    if field is None or field.channel.exact:
+        return jnp.array(jnp.inf)
+    deviation = width(jax.random.key(0), field.channel, field.values[0], partial(jnp.std, axis=0), NOISE_DRAWS)[place]
+    return jnp.where(deviation > 0, deviation, jnp.inf)

@@ -1,0 +1,141 @@
+"""One field of the records, as it was released: one value of each record, and the channel that it came through."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from dpjax._util.pytree import frozen_pytree
+from dpjax._util.validation import check_array, fail, summarize_error
+from dpjax.base import Array, Key, Records
+from dpjax.mechanisms.base import Mechanism, adapt
+from dpjax.release.checks import (
+    as_local_values,
+    check_is_mechanism,
+    check_mechanism,
+    check_sampler,
+    check_value,
+    one_record,
+    warn_where_coarse_locally,
+)
+
+
+@frozen_pytree
+@dataclass(frozen=True, eq=False)
+class FieldValues:
+    """The values [n] or [n, k] of one field, independent of each other given the records.
+
+    The channel may be exact: the values are then the field itself.
+    """
+
+    values: Array
+    channel: Mechanism | Any
+    field: str = field(default="cell", metadata={"static": True})
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.field, str):
+            fail("field", repr(self.field), "the name of a record field", "Pass a string.", error=TypeError)
+        check_is_mechanism(self._name("channel"), self.channel)
+        adapt(self, "channel")
+        self._check_channel()
+        values = as_local_values(self.values, self.channel, self._name("values"))
+        check_mechanism(self._name("channel"), self.channel, values.shape[1:])
+        check_value(self._name("values"), values, self.channel)
+        warn_where_coarse_locally(values, self.channel)
+        object.__setattr__(self, "values", values)
+
+    def _name(self, part: str) -> str:
+        """What errors call a part of the field."""
+        return f"{part} of fields[{self.field!r}]"
+
+    def _check_channel(self) -> None:
+        """Raise if the channel is none that this kind of release has."""
+
+    @property
+    def n(self) -> int:
+        """The number of records."""
+        return self.values.shape[0]
+
+    @property
+    def observed(self) -> Array:
+        """The released values [n] or [n, k]."""
+        return self.values
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """The channel."""
+        return self.channel
+
+    @property
+    def parts(self) -> "tuple[FieldValues, ...]":
+        """What came through one mechanism each: the field alone."""
+        return (self,)
+
+    def log_densities(self, records: Records) -> Array:
+        """The log-density [n] of each value given its record."""
+        truth = self._truth(records)
+        return jax.vmap(self.channel.log_density)(self._released_as(truth), truth)
+
+    def log_densities_of_support(self, support: Records) -> Array:
+        """The log-density [n, c] of each value given each of c possible records."""
+        truth = self._truth(support)
+        over_support = jax.vmap(self.channel.log_density, in_axes=(None, 0))
+        return jax.vmap(over_support, in_axes=(0, None))(self._released_as(truth), truth)
+
+    def sample_values(self, key: Key, records: Records) -> Array:
+        """New values [n] or [n, k] of other records [n], through the same channel."""
+        check_sampler("channel", self.channel)
+        truth = self._truth(records)
+        if len(truth) != self.n:
+            given = f"{len(truth)} records"
+            fail(f"records[{self.field!r}]", given, f"n = {self.n}", "Release as many records as before.")
+        drawn = jax.vmap(self.channel.sample)(jax.random.split(key, self.n), truth)
+        return drawn.astype(self.values.dtype) if self.channel.exact else drawn
+
+    def check_records(self, records: Records) -> None:
+        """Raise unless such records have the field and it fits the channel.
+
+        Parameters
+        ----------
+        records
+            Arrays or `jax.ShapeDtypeStruct` of any leading axis [m].
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the field is missing, or has another shape or type than the channel takes.
+        """
+        one = one_record({self.field: self._truth(records)})[self.field]
+        value = jax.ShapeDtypeStruct(self.values.shape[1:], self.values.dtype)
+        name, given = f"record[{self.field!r}]", f"{one.dtype}{list(one.shape)}"
+        expected = f"what the channel takes, for released values {value.dtype}{list(value.shape)}"
+        if self.channel.exact:
+            self._check_exact(name, one)
+        try:
+            density = jax.eval_shape(lambda released, true: self.channel.log_density(released, true), value, one)
+            sample = value
+            if self.channel.can_sample:
+                sample = jax.eval_shape(lambda key, true: self.channel.sample(key, true), jax.random.key(0), one)
+        except Exception as error:  # whatever a channel of the user's own may raise
+            fail(name, given, expected, f"The channel says: {summarize_error(error)}")
+        if (density.shape, sample.shape) != ((), value.shape):
+            fail(name, given, expected, f"The channel turns this field into values {list(sample.shape)}.")
+
+    def _check_exact(self, name: str, one: jax.ShapeDtypeStruct) -> None:
+        """Raise unless exact values can be those of a field [...] of whole numbers."""
+        if not jnp.issubdtype(one.dtype, jnp.floating):
+            remedy = f"{name} has whole numbers: pass such values."
+            check_array(
+                self._name("values"), self.values, lambda array: array == array.round(), "whole numbers", remedy
+            )
+
+    def _released_as(self, truth: Array) -> Array:
+        """The values, which are compared in the field's own type if they are exact."""
+        return self.values.astype(truth.dtype) if self.channel.exact else self.values
+
+    def _truth(self, records: Records) -> Array:
+        if self.field not in records:
+            given = f"records with fields {sorted(records)}"
+            fail("field", given, f"a field {self.field!r}", "Pass field= as the model names it.")
+        return records[self.field]

@@ -1,0 +1,167 @@
+"""Posteriors of microdata, each against a grid, a closed form or the prior."""
+
+from math import sqrt
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.scipy.stats import norm
+from scipy import stats
+
+import dpjax
+from dpjax import diagnostics
+
+LABELS = np.array([0, 0, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0])
+OUTCOMES = np.array([-0.3, 0.1, 1.4, 0.9, 0.0, 1.8, -0.5, 1.1, 0.3, 1.6, -0.1, 0.2])
+KEEP, SD, PRIOR_SD = 0.75, 0.5, 1.5
+CHANNEL = dpjax.RandomizedResponse(keep=KEEP, num_categories=2)
+MAX_DEVIATION = 4.0
+
+
+class Groups(dpjax.Model):
+    """A label, and an outcome around the mean of its group."""
+
+    def sample_prior(self, key):
+        share_key, mean_key = jax.random.split(key)
+        return {"share": jax.random.uniform(share_key), "mu": PRIOR_SD * jax.random.normal(mean_key, (2,))}
+
+    def log_prior(self, parameters):
+        return jnp.sum(norm.logpdf(parameters["mu"], 0.0, PRIOR_SD))
+
+    def sample_records(self, key, parameters, n):
+        label_key, outcome_key = jax.random.split(key)
+        label = jax.random.bernoulli(label_key, parameters["share"], (n,)).astype(int)
+        return {"label": label, "y": parameters["mu"][label] + SD * jax.random.normal(outcome_key, (n,))}
+
+    def log_density(self, parameters, records):
+        label = records["label"]
+        of_label = jnp.log(jnp.where(label == 1, parameters["share"], 1 - parameters["share"]))
+        return of_label + norm.logpdf(records["y"], parameters["mu"][label], SD)
+
+    @property
+    def unconstrain(self):
+        return lambda parameters: parameters | {"share": jax.scipy.special.logit(parameters["share"])}
+
+    @property
+    def constrain(self):
+        return lambda numbers: numbers | {"share": jax.nn.sigmoid(numbers["share"])}
+
+    @property
+    def discrete_support(self):
+        return lambda: {"label": jnp.arange(2)}
+
+
+MODEL = Groups()
+
+
+def grid(
+    label_density: np.ndarray, outcomes: np.ndarray, of_number: np.ndarray | None = None
+) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """The posterior means and standard deviations by a grid over share, mu0 and mu1.
+
+    Parameters
+    ----------
+    label_density : [n, 2]
+        The density of what was released of each label, given each label; ones where it is missing.
+    outcomes : [n]
+        NaN where they are missing.
+    of_number : [n + 1]
+        The density of a released sum given how many labels are 1.
+    """
+    n = len(outcomes)
+    of_number = np.ones(n + 1) if of_number is None else of_number
+    shares, weights = np.polynomial.legendre.leggauss(60)
+    shares, weights = (shares + 1) / 2, weights / 2
+    mu = np.linspace(-7.0, 7.0, 141)
+    densities = np.where(np.isnan(outcomes)[:, None], 1.0, stats.norm.pdf(outcomes[:, None], mu, SD))
+    prior = stats.norm.pdf(mu, 0.0, PRIOR_SD)
+    total = np.empty((len(shares), len(mu), len(mu)))
+    for place, share in enumerate(shares):
+        likelihood = np.zeros((n + 1, len(mu), len(mu)))
+        likelihood[0] = np.outer(prior, prior) * weights[place]
+        for seen, density in zip(label_density, densities, strict=True):
+            one_more = np.concatenate([np.zeros((1, len(mu), len(mu))), likelihood[:-1]])
+            likelihood = (1 - share) * seen[0] * density[:, None] * likelihood
+            likelihood += share * seen[1] * density[None] * one_more
+        total[place] = np.tensordot(of_number, likelihood, 1)
+    total /= total.sum()
+    marginals = {"share": (shares, total.sum((1, 2))), "mu0": (mu, total.sum((0, 2))), "mu1": (mu, total.sum((0, 1)))}
+    found = {}
+    for name, (values, weight) in marginals.items():
+        mean = values @ weight
+        found[name] = mean, sqrt((values - mean) ** 2 @ weight)
+    return {
+        "share": tuple(map(np.asarray, found["share"])),
+        "mu": tuple(np.stack(pair) for pair in zip(found["mu0"], found["mu1"], strict=True)),
+    }
+
+
+def seen_through(labels: np.ndarray) -> np.ndarray:
+    """P(answer | label) [n, 2]."""
+    return np.where(labels[:, None] == np.arange(2), KEEP, 1 - KEEP)
+
+
+def check(draws: dict[str, Any], oracle: dict[str, Any], sd_tolerance: float = 0.05) -> None:
+    """Means within four standard errors, deviations within some per cent."""
+    for name, (mean, sd) in oracle.items():
+        found = np.asarray(draws[name], float)
+        assert np.all(np.abs(found.mean((0, 1)) - mean) < MAX_DEVIATION * diagnostics.mcse_mean(found)), name
+        np.testing.assert_allclose(found.std((0, 1)), sd, rtol=sd_tolerance, err_msg=name)
+
+
+def sample(release: Any, model: dpjax.Model = MODEL, num_samples: int = 8_000, **options: Any) -> dpjax.Posterior:
+    options = {"num_warmup": 500, "num_samples": num_samples, "progress": False, "refresh": False} | options
+    return dpjax.sample(jax.random.key(2), model, release, **options)
+
+
+def test_the_grid_has_the_known_figures():
+    """Catches a grid that is too coarse or too narrow."""
+    found = grid(seen_through(LABELS), OUTCOMES)
+    np.testing.assert_allclose(found["share"], (0.391, 0.157), atol=3e-3)
+    np.testing.assert_allclose(found["mu"], [[0.102, 1.273], [0.281, 0.400]], atol=3e-3)
+
+
+def test_a_perturbed_label_and_an_exact_outcome():
+    """The spelling by LocalRelease; catches an exact field whose density does not reach the parameters."""
+    release = dpjax.LocalRelease({"label": (LABELS, CHANNEL), "y": (OUTCOMES, dpjax.Exact())})
+    posterior = sample(release, num_samples=15_000)
+    assert posterior.plan.interweave
+    check(posterior.draws, grid(seen_through(LABELS), OUTCOMES))
+    np.testing.assert_array_equal(
+        np.asarray(posterior.final_states.latent.records["y"]), np.broadcast_to(release.fields["y"].values, (4, 12))
+    )
+
+
+@pytest.mark.x64
+def test_missing_labels_and_outcomes_as_a_table_has_them():
+    """Catches NaN that is read as a number, and a missing label that is drawn without its outcome."""
+    labels, outcomes = LABELS.astype(float), OUTCOMES.copy()
+    labels[[1, 2, 7]], outcomes[[0, 2]] = np.nan, np.nan
+    release = dpjax.Microdata({"label": (labels, dpjax.Exact()), "y": (outcomes, dpjax.Exact())})
+    known = np.where(np.isnan(labels)[:, None], 1.0, labels[:, None] == np.arange(2))
+    check(sample(release, interweave=False).draws, grid(known, outcomes))
+
+
+@pytest.mark.x64
+def test_a_local_release_and_a_sum_of_the_same_people():
+    """Catches a sum whose density is left out, or counted twice: answers say five ones, the sum says ten."""
+    total = dpjax.Release([10.0], dpjax.Laplace(0.7), dpjax.statistics.total("label", 0.0, 1.0), 12)
+    answers = dpjax.LocalRelease(LABELS, CHANNEL, field="label")
+    both = dpjax.joint(answers, dpjax.Microdata({"y": (OUTCOMES, dpjax.Exact())}), total)
+    of_number = stats.laplace.pdf(10.0, np.arange(13), 0.7)
+    check(sample(both, thin=4).draws, grid(seen_through(LABELS), OUTCOMES, of_number), sd_tolerance=0.08)
+
+
+@pytest.mark.x64
+def test_all_exact_is_the_plain_model_and_all_missing_the_prior():
+    """Catches a sampler that needs something hidden, or something known."""
+    known = dpjax.Microdata({"label": (LABELS, dpjax.Exact()), "y": (OUTCOMES, dpjax.Exact())})
+    check(sample(known, num_samples=4_000).draws, grid(LABELS[:, None] == np.arange(2), OUTCOMES))
+    nothing = np.ones(12, bool)
+    unknown = dpjax.Microdata(
+        {"label": (LABELS, CHANNEL), "y": (OUTCOMES, dpjax.Exact())}, {"label": nothing, "y": nothing}
+    )
+    prior = {"share": (0.5, sqrt(1 / 12)), "mu": (np.zeros(2), np.full(2, PRIOR_SD))}
+    check(sample(unknown).draws, prior)
