@@ -28,6 +28,7 @@ from dpjax.mechanisms.randomized_response import RandomizedResponse
 from dpjax.mechanisms.rounded import Rounded
 from dpjax.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpjax.mechanisms.staircase import Staircase, Tulap
+from dpjax.mechanisms.sum_of import SumOf
 from dpjax.mechanisms.suppression import PrimarySuppression
 from dpjax.mechanisms.truncated import Truncated
 from dpjax.mechanisms.utilities import QuantileScores, Utilities
@@ -65,6 +66,7 @@ __all__ = [
     "Rounded",
     "SmoothedHistogram",
     "Staircase",
+    "SumOf",
     "Truncated",
     "Tulap",
     "Utilities",

@@ -193,6 +193,7 @@ CELL_SUM = {"value": [2.0, 1.0], "statistic": CELLS}
 
 OWN: dict[str, dict[str, Any]] = {
     "dpjax.CellKeys": {"transition": ((1.0,),)},
+    "dpjax.mechanisms.SumOf": {"mechanisms": (dpjax.Laplace(1.0),)},
     "dpjax.Independent": {"mechanisms": (dpjax.Laplace(1.0),), "sizes": (1,)},
     "dpjax.LocalChannel": {"log_probabilities": np.log(np.full((2, 2), 0.5))},
     "dpjax.PrimarySuppression": {"limit": 5},

@@ -231,4 +231,18 @@ MUTANTS = (
         "return (2 ** ((level + 1) / 2) - 1) / (sqrt(2) - 1)",
         ("mixture/test_channels.py",),
     ),
+    Mutant(
+        "The power of the ratios that a sum of discrete Laplaces needs is one too low",
+        "numerics/noise_sums.py",
+        "apply_power(distance + (m - 1), gaps, step, vector)",
+        "apply_power(distance + (m - 2), gaps, step, vector)",
+        ("mechanisms/test_sum_of.py",),
+    ),
+    Mutant(
+        "A sum over discrete Gaussian noise ends too near its mode",
+        "numerics/noise_sums.py",
+        "return ceil((NORMAL_REACH + sqrt(num_laplaces)) * scale) + 1",
+        "return ceil(scale) + 1",
+        ("mechanisms/test_sum_of.py",),
+    ),
 )

@@ -28,6 +28,7 @@ from dpjax.mechanisms import (
     Rounded,
     SmoothedHistogram,
     Staircase,
+    SumOf,
     Truncated,
     Tulap,
 )
@@ -47,6 +48,7 @@ MECHANISMS = [
     RandomRounding(3),
     Staircase(2.0, [1.0, 2.0]),
     Tulap(1.5, privacy=PRIVACY),
+    SumOf([DiscreteLaplace(2.0), DiscreteGaussian(0.5)], privacy=PRIVACY),
     MultivariateGaussian([[2.0, 0.5], [0.5, 1.0]]),
     KNormLinf(2.0),
     CellKeys([[1.0, 0.0], [0.3, 0.7]]),
