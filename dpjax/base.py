@@ -4,7 +4,7 @@ A *kernel* is a pure function ``step(rng_key, state) -> (state, info)`` on Named
 *Records* are a dict of named fields with a leading axis ``n``; *parameters* are a dict of named arrays.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from dpjax._util.lazy import lazy_names
 from dpjax._util.pytree import PyTree, static
+from dpjax._util.words import show_shapes
 
 if TYPE_CHECKING:
     from blackjax.base import SamplingAlgorithm
@@ -130,11 +131,6 @@ class NonCentred(NamedTuple):
     coordinates: Coordinates | None = None
     possible: Callable[[Parameters, Any], Array] | None = None
     sums: Callable[[Any], Callable[[Parameters, Callable[[Records], Array]], tuple[Array, Array]]] | None = None
-
-
-def show_shapes(fields: dict[str, Any]) -> str:
-    """Names, types and shapes of arrays as text."""
-    return ", ".join(f"{name} {leaf.dtype}{list(leaf.shape)}" for name, leaf in fields.items()) or "none"
 
 
 class ConjugateCounts(NamedTuple):
@@ -349,6 +345,15 @@ class Model(PyTree, abstract=True):
     def mixed(self) -> MixedRecords | None:
         """The records by scores and levels, if discrete fields stand among continuous ones. For `dpjax.sample_clt`."""
         return None
+
+    @property
+    def level_names(self) -> dict[str, tuple[str, ...]]:
+        """The names of the levels of the records' fields, where they have names."""
+        return {}
+
+    def entry_labels(self, level_names: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """The names of the entries of draws, one tuple for each axis, given those of levels."""
+        return {}
 
     @property
     def reported(self) -> Callable[[Records], Records] | None:

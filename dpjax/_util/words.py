@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["SHOWN", "amount", "quantity"]
+__all__ = ["SHOWN", "amount", "quantity", "show_shapes"]
 
 SHOWN = 4
 """Numbers that are told one by one."""
@@ -22,3 +22,8 @@ def amount(numbers: Any) -> str:
 def quantity(size: int, thing: str) -> str:
     """A number of things."""
     return f"{size:,} {thing}{'' if size == 1 else 's'}"
+
+
+def show_shapes(fields: dict[str, Any]) -> str:
+    """Names, types and shapes of arrays as text."""
+    return ", ".join(f"{name} {leaf.dtype}{list(leaf.shape)}" for name, leaf in fields.items()) or "none"

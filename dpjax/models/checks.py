@@ -276,6 +276,7 @@ def check_fit(model: Model, release: Any) -> None:
         model.check_number(release.n)
     if isinstance(release, Release):
         check_categories(model, release.statistic)
+        check_level_names(model, release)
         check_losses(model, release)
     check_channel(model, release)
     check_integer_noise(model, release)
@@ -288,6 +289,15 @@ def check_categories(model: Model, statistic: Any) -> None:
     for part in statistic.statistics if isinstance(statistic, Stacked) else (statistic,):
         if isinstance(part, Cells) and not is_traced(support):
             check_table(support, part, stated)
+
+
+def check_level_names(model: Model, release: Release) -> None:
+    """Raise if model and release have different names for the levels of a field, or the same ones in another order."""
+    released = release.level_names
+    for field, names in model.level_names.items():
+        if released.get(field, names) != names:
+            given, expected = f"levels {list(released[field])} of {field!r}", f"{list(names)}, as the model has"
+            fail("release", given, expected, "Give both the same names in the same order.")
 
 
 def check_channel(model: Model, release: Any) -> None:

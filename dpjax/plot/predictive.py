@@ -58,7 +58,7 @@ def plot_predictive(
         draw_values(axes, np.reshape(values, (wanted, -1)), np.ravel(released), level)
         return axes
     size = len(posterior.released)
-    names, (places,) = check_labels(labels, size), choose_places(show, [slice(0, size)])
+    names, (places,) = check_labels(labels, posterior.release, size), choose_places(show, [slice(0, size)])
     axes = new_axes(axes, min(max(4.5, 0.3 * len(places) + 2), 14.0))
     values, released = (np.asarray(each, float) for each in posterior.predict(key, wanted))
     draw_numbers(axes, values[:, places], released[places], level)

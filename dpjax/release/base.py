@@ -27,6 +27,10 @@ class PrivateRelease(Protocol):
         """The published numbers: [d], or [n, ...] with one row for each record."""
 
     @property
+    def level_names(self) -> dict[str, tuple[str, ...]]:
+        """The names of the categories of the records' fields, as far as they were released with names."""
+
+    @property
     def mechanism(self) -> Mechanism:
         """How the sum, or each record, was privatized."""
 

@@ -82,6 +82,11 @@ class LocalRelease:
         return self.values
 
     @property
+    def level_names(self) -> dict[str, tuple[str, ...]]:
+        """Categories have no names here."""
+        return {}
+
+    @property
     def mechanism(self) -> Mechanism:
         """The channel."""
         return self.channel

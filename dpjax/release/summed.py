@@ -30,8 +30,10 @@ from dpjax.release.checks import (
     one_record,
     warn_where_coarse,
 )
+from dpjax.release.tables import read_table
 from dpjax.release.unknown_count import UnknownCount, check_number_known, expected_number, read_number
-from dpjax.statistics.base import dimension_of, statistic_at
+from dpjax.statistics.base import dimension_of, level_names_of, statistic_at
+from dpjax.statistics.tables import Cells
 
 
 @frozen_pytree
@@ -42,22 +44,25 @@ class Release:
     Parameters
     ----------
     value : [d]
-        What was released: the noisy sum over records of the statistic. A number becomes [1]. Of a mechanism that
-        releases draws of its own, such as `dpjax.SmoothedHistogram`, the numbers that it drew given the sum.
+        What was released: the noisy sum over records of the statistic. A number becomes [1]. Of
+        `dpjax.statistics.cells` also the table: an array with an axis for each field, or a DataFrame or a Series of
+        pandas, whose index and columns are named like the fields. Of a mechanism that releases draws of its own, such
+        as `dpjax.SmoothedHistogram`, the numbers that it drew given the sum.
     mechanism
         The noise: one of dpjax's mechanisms, or any object with ``log_density(value, statistic) -> []`` and
         ``sample(key, statistic) -> [d]``. What else it may have is in `dpjax.mechanisms.base`.
     statistic
         The function ``record -> [d]`` of one record; one of `dpjax.statistics` or any of your own. Programs are
-        compiled for it, so build it once: a lambda written anew is a new statistic.
+        compiled for it, so build it once: a lambda written anew is a new statistic. None for a table of pandas: its
+        statistic is then `dpjax.statistics.cells` of the variables and levels that it names.
     n
-        The public number of records, or an `UnknownCount` where there is none.
+        The public number of records, or an `UnknownCount` where there is none. It has no default.
 
     Raises
     ------
     TypeError, ValueError
-        If the value is not finite, its shape fits neither mechanism nor statistic, a discrete mechanism is given
-        values that are not whole, or n is not a positive whole number.
+        If the value is not finite, its shape fits neither mechanism nor statistic, a table has other names than its
+        statistic, a discrete mechanism is given values that are not whole, or n is not a positive whole number.
 
     Warns
     -----
@@ -75,16 +80,21 @@ class Release:
     >>> release = Release([12.0], dpjax.Laplace(8.0), statistic, n=10)
     >>> release.value.shape, release.n
     ((1,), 10)
+    >>> table = dpjax.statistics.cells(["sex", "admitted"], levels=[["female", "male"], ["no", "yes"]])
+    >>> Release([[58, 21], [12, 64]], dpjax.DiscreteGaussian(10.0), table, n=150).value.tolist()
+    [58.0, 21.0, 12.0, 64.0]
     """
 
     value: Array
     mechanism: Mechanism | Any
-    statistic: Statistic = field(metadata={"static": True})
-    n: int | Any = field(metadata={"static": True})
+    statistic: Statistic = field(default=None, metadata={"static": True})  # type: ignore[assignment]
+    n: int | Any = field(default=None, metadata={"static": True})
 
     def __post_init__(self) -> None:
         remedy = "Pass the released numbers, one for each coordinate of the statistic; a table by numpy.ravel(table)."
-        value = as_vector("value", self.value, remedy)
+        numbers, statistic = read_table(self.value, self.statistic)
+        object.__setattr__(self, "statistic", statistic)
+        value = as_vector("value", numbers, remedy, statistic.num_categories if isinstance(statistic, Cells) else ())
         check_mechanism("mechanism", self.mechanism, value.shape)
         adapt(self, "mechanism")
         total = check_statistic(self.statistic, self.mechanism, value)
@@ -99,6 +109,11 @@ class Release:
     def observed(self) -> Array:
         """The released value [d]."""
         return self.value
+
+    @property
+    def level_names(self) -> dict[str, tuple[str, ...]]:
+        """The names of the categories of the records' fields, as far as they were released with names."""
+        return level_names_of(self.statistic)
 
     @property
     def is_noisy_sum(self) -> bool:
