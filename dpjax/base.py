@@ -12,8 +12,9 @@ import jax
 import numpy as np
 
 from dpjax._util.lazy import lazy_names
+from dpjax._util.printing import MAX_LINES, Printed
 from dpjax._util.pytree import PyTree, static
-from dpjax._util.words import show_shapes
+from dpjax._util.words import describe_model
 
 if TYPE_CHECKING:
     from blackjax.base import SamplingAlgorithm
@@ -183,7 +184,7 @@ class MixedRecords(NamedTuple):
     records: Callable[[Parameters, Array, Records], tuple[Records, Array]]
 
 
-class Model(PyTree, abstract=True):
+class Model(Printed, PyTree, abstract=True):
     """A complete-data model: records independent given the parameters, and a prior.
 
     A model of one's own is a subclass, whose fields are its numbers: the first four methods are enough. Models of one
@@ -366,20 +367,14 @@ class Model(PyTree, abstract=True):
 
     def describe(self) -> str:
         """A text: parameters, record fields, how the parameters are updated, and the non-centred form of each field."""
-        key = jax.eval_shape(jax.random.key, 0)
-        parameters = jax.eval_shape(self.sample_prior, key)
-        n = self.num_records or 1
-        records = jax.eval_shape(lambda key, parameters: self.sample_records(key, parameters, n), key, parameters)
-        one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), records)
-        lines = [
-            f"parameters: {show_shapes(parameters)}",
-            f"records: {show_shapes(one)}; {'any number' if self.num_records is None else self.num_records}, "
-            + ("identically distributed" if self.exchangeable else "not identically distributed"),
-            "parameters given records: " + ("an exact draw" if self.update else "a BlackJAX kernel"),
-            "interweaving: " + ("on by default" if self.noncentred else "not possible"),
-            *(f"  {field}: {form}" for field, form in (self.noncentred.forms if self.noncentred else ())),
-        ]
-        return "\n".join(lines)
+        return describe_model(self)
+
+    def __repr__(self) -> str:
+        try:
+            lines = self.describe().splitlines()
+        except Exception:  # whatever a function of the user's own may raise
+            lines = []
+        return "\n".join([type(self).__name__, *lines][:MAX_LINES])
 
 
 class FunctionModel(Model):

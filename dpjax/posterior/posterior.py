@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from dpjax._util.printing import Printed
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Key, Model, Parameters
+from dpjax.data_augmentation.counts.table import COUNTS
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.forms import latent_form
@@ -34,7 +36,7 @@ Predictor = Callable[[Key, Model, Any, Parameters], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior(Pictures, Saved):
+class Posterior(Printed, Pictures, Saved):
     """Draws from p(parameters | release).
 
     It can be pickled. Of model, release and plan a pickle holds what can be built again: a part with functions that are
@@ -305,6 +307,20 @@ class Posterior(Pictures, Saved):
     def labels(self) -> dict[str, tuple[tuple[str, ...], ...]]:
         """The names of the entries of the draws, one tuple for each axis, where levels have names."""
         return labels_of(self)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """How many records took each possible value, as imputed [chain, draw, c]; cells of a table are in C order.
+
+        Raises
+        ------
+        TypeError
+            If they were not kept: `dpjax.sample` keeps them with ``collect="counts"``.
+        """
+        collected = self.collected
+        if not (isinstance(collected, dict) and COUNTS in collected):
+            fail("counts", "draws without them", "imputed counts", 'Sample with collect="counts".', error=TypeError)
+        return np.asarray(collected[COUNTS])
 
     @property
     def released(self) -> np.ndarray:

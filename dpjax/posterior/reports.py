@@ -49,7 +49,7 @@ def describe(posterior: "Posterior") -> str:
         head = f"{num_chains} chains of {num_draws} draws of {', '.join(posterior.draws) or 'no parameters'}"
     else:
         head = f"{num_chains} chains of {posterior.streaming.describe()}"
-    ended = f"\n{posterior.ended}" if posterior.ended else ""
+    ended = f"; {posterior.ended}" if posterior.ended else ""
     return f"{head}{', interrupted' if posterior.interrupted else ''}{ended}\n{describe_sweep(posterior)}"
 
 

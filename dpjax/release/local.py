@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.printing import Printed
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, name_of, summarize_error
 from dpjax.base import Array, Key, Records
@@ -20,11 +21,12 @@ from dpjax.release.checks import (
     one_record,
     warn_where_coarse_locally,
 )
+from dpjax.release.printing import show
 
 
 @frozen_pytree
-@dataclass(frozen=True, eq=False)
-class LocalRelease:
+@dataclass(frozen=True, eq=False, repr=False)
+class LocalRelease(Printed):
     """One released value per record, independent of each other given the records.
 
     Parameters
@@ -80,6 +82,15 @@ class LocalRelease:
     def observed(self) -> Array:
         """The released values [n] or [n, k]."""
         return self.values
+
+    def __repr__(self) -> str:
+        return show("LocalRelease", f"`{self.field}` of each record", self.channel, self.values, self.n)
+
+    def describe(self) -> str:
+        """What was released, by what noise, and what that promises, as by `dpjax.describe`."""
+        from dpjax.release.describe import describe
+
+        return describe(self)
 
     @property
     def level_names(self) -> dict[str, tuple[str, ...]]:

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.printing import Printed
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
@@ -30,15 +31,21 @@ from dpjax.release.checks import (
     one_record,
     warn_where_coarse,
 )
+from dpjax.release.printing import show
 from dpjax.release.tables import read_table
-from dpjax.release.unknown_count import UnknownCount, check_number_known, expected_number, read_number
-from dpjax.statistics.base import dimension_of, level_names_of, statistic_at
+from dpjax.release.unknown_count import (
+    UnknownCount,
+    check_number_known,
+    expected_number,
+    read_number,
+)
+from dpjax.statistics.base import dimension_of, level_names_of, statistic_at, words_of
 from dpjax.statistics.tables import Cells
 
 
 @frozen_pytree
-@dataclass(frozen=True, eq=False)
-class Release:
+@dataclass(frozen=True, eq=False, repr=False)
+class Release(Printed):
     """One released value, whose distribution given the records depends on their summed statistic alone.
 
     Parameters
@@ -204,6 +211,15 @@ class Release:
             return
         for mechanism, where in parts_of(self.mechanism, len(residual)):
             yield (mechanism, self.value[where], self.value[where]), where
+
+    def describe(self) -> str:
+        """What was released, by what noise, and what that promises, as by `dpjax.describe`."""
+        from dpjax.release.describe import describe
+
+        return describe(self)
+
+    def __repr__(self) -> str:
+        return show("Release", words_of(self.statistic), self.mechanism, self.value, self.n)
 
     def to_json(self, *, units: str | None = None, **metadata: Any) -> str:
         """The release as JSON text; `from_json` reads it back. A function is recorded by name only.
