@@ -97,6 +97,8 @@ def categorical(
     axes = Axes(FIELDS, (alpha.size,)) if fields is None else name_axes(fields, levels, sizes or (alpha.size,))
     if fields is None and levels is not None:
         fail("fields", None, "the names of the variables that the levels are of", "Pass such as ['sex', 'admitted'].")
+    if fields is None and sizes is not None and len(sizes) < 2:
+        fail("shape", sizes, "two or more numbers of levels", "Leave it out for one variable, or name its field.")
     table = sizes if sizes is not None and len(sizes) > 1 else None
     support = Support(check_possible(possible, alpha.size, table), axes)
     return Categorical(alpha, support, table, interweaves=not may_underflow(alpha))

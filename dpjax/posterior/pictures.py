@@ -56,7 +56,7 @@ class Pictures:
         self,
         key: Key,
         *,
-        num_draws: int | None = None,
+        num_samples: int | None = None,
         level: float = 0.95,
         show: Sequence[int] | None = None,
         labels: Sequence[str] | None = None,
@@ -73,7 +73,7 @@ class Pictures:
         ----------
         key
             For `predict`.
-        num_draws
+        num_samples
             How many releases to predict, at least 20; by default 400, or as many as there are draws.
         level
             The probability that each bar, or the band at each bin, holds.
@@ -104,7 +104,7 @@ class Pictures:
         from dpjax.plot.predictive import plot_predictive
 
         return plot_predictive(
-            cast("Posterior", self), key, num_draws=num_draws, level=level, show=show, labels=labels, axes=axes
+            cast("Posterior", self), key, num_samples=num_samples, level=level, show=show, labels=labels, axes=axes
         )
 
     def plot_acceptance(self, *, epsilon: float | None = None, axes: Any = None) -> Any:

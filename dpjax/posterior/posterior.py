@@ -274,7 +274,7 @@ class Posterior(Printed, Pictures, Saved):
         _, parameters = self._take_parameters(check_count("num", num))
         return synthesize(key, self.model, parameters, default_size(self) if n is None else n, level_names_of(self))
 
-    def predict(self, key: Key, num_draws: int | None = None) -> Prediction:
+    def predict(self, key: Key, num_samples: int | None = None) -> Prediction:
         """Releases drawn from the posterior predictive: for each draw new records, and a new release of them.
 
         Where the number of records is unknown, there are as many as in the draw.
@@ -287,11 +287,11 @@ class Posterior(Printed, Pictures, Saved):
         ----------
         key
             One typed key.
-        num_draws
+        num_samples
             How many draws to use, evenly spaced among those of all chains; by default all.
         """
         check_key("key", key)
-        chosen, parameters = self._take_parameters(num_draws)
+        chosen, parameters = self._take_parameters(num_samples)
         if is_unknown(self.release):
             parameters[NUMBER] = merge(self.draws[NUMBER])[chosen]
         if self.predictor is not None:
@@ -327,18 +327,18 @@ class Posterior(Printed, Pictures, Saved):
         """The value of the release [d], or [n, ...]."""
         return np.asarray(self.release.observed)
 
-    def _take_parameters(self, num_draws: int | None) -> tuple[np.ndarray, Parameters]:
+    def _take_parameters(self, num_samples: int | None) -> tuple[np.ndarray, Parameters]:
         """The numbers [draw] of evenly spaced draws among those of all chains, and their parameters [draw, ...]."""
         draws = {name: merge(self.draws[name]) for name in parameter_shapes(self.model)}
-        chosen = self.choose_draws(num_draws)
+        chosen = self.choose_draws(num_samples)
         return chosen, {name: leaf[chosen] for name, leaf in draws.items()}
 
-    def choose_draws(self, num_draws: int | None) -> np.ndarray:
+    def choose_draws(self, num_samples: int | None) -> np.ndarray:
         """The numbers [draw] of evenly spaced draws among those of all chains."""
         available = self.info["acceptance_rate"].size
-        wanted = available if num_draws is None else check_count("num_draws", num_draws)
+        wanted = available if num_samples is None else check_count("num_samples", num_samples)
         if wanted > available:
-            fail("num_draws", wanted, f"at most {available}, the draws there are", "Ask for fewer, or sample more.")
+            fail("num_samples", wanted, f"at most {available}, the draws there are", "Ask for fewer, or sample more.")
         return np.linspace(0, available - 1, wanted).round().astype(int)
 
 

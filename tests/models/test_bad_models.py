@@ -106,7 +106,11 @@ BAD: dict[str, tuple[Callable, type[Exception], str]] = {
         ValueError,
         "concentration: given an array of shape [1]",
     ),
-    "categorical: a table": (lambda: models.categorical(EYE + 1), ValueError, "concentration: given an array of shape"),
+    "categorical: a ragged table": (
+        lambda: models.categorical([[1.0], [1.0, 1.0]]),
+        ValueError,
+        "concentration: given rows",
+    ),
     "categorical: zero": (lambda: models.categorical([1.0, 0.0]), ValueError, "concentration: given float64[2]"),
     "categorical: wrong table": (lambda: models.categorical([1.0] * 5, (2, 2)), ValueError, "shape: given (2, 2)"),
     "categorical: one variable": (lambda: models.categorical([1.0] * 4, (4,)), ValueError, "shape: given (4,)"),

@@ -77,7 +77,7 @@ def test_things_beside_each_other_differ_in_colour_and_mark():
     [
         ([DRAWS], {}, TypeError, "answers: given list; expected a dict of answers by name"),
         ({}, {}, ValueError, "answers: given none"),
-        ({"a": 3}, {}, TypeError, r"answers\['a'\]: given int; expected draws by name"),
+        ({"a": 3}, {}, TypeError, r"answers\['a'\]: given 3; expected draws by name"),
         (
             {"a": {"mean": np.zeros(5)}},
             {},

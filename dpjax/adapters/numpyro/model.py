@@ -35,7 +35,7 @@ TOTAL_ERROR = 1e-2
 """Largest error of a total probability, for the largest supports in float32."""
 
 
-def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None = None, **arguments: Any) -> Model:
+def from_numpyro(fn: Callable[..., Any], records: str | Sequence[str], n: int | None = None, **arguments: Any) -> Model:
     """The complete-data model of a NumPyro model with one plate of records.
 
     Sample sites outside the plate become the parameters. Deterministic sites outside it that do not depend on the
