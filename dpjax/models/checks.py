@@ -211,7 +211,7 @@ def check_dict(name: str, value: Any, what: str) -> None:
     """Raise unless a function returned a dict."""
     if not isinstance(value, dict):
         expected, remedy = f"a dict of {what}", "Return a dict of named arrays."
-        fail(f"Model.{name}", type(value).__name__, expected, remedy, error=TypeError)
+        fail(f"Model.{name}", name_of(value), expected, remedy, error=TypeError)
 
 
 def check_scalar(name: str, value: Any) -> None:
@@ -266,7 +266,7 @@ def check_fit(model: Model, release: Any) -> None:
         integer noise is added to real numbers, or coefficients were fitted by a loss that is not convex on its records.
     """
     if not is_release(release):
-        fail("release", type(release).__name__, "a Release or LocalRelease", "Pass (model, release).", error=TypeError)
+        fail("release", name_of(release), "a Release or LocalRelease", "Pass (model, release).", error=TypeError)
     check_model(model)
     release.check_records(position_shapes(model, 1).records)
     if model.num_records not in (None, release.n):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpjax._util.validation import fail, read_numbers, summarize
+from dpjax._util.validation import fail, name_of, read_numbers, summarize
 from dpjax.release import PrivateRelease, Release
 from dpjax.statistics.base import coordinate_names_of
 
@@ -51,7 +51,7 @@ def new_axes(axes: Any = None, width: float = 5.5, height: float = 3.2) -> Any:
         return new_panels(1, 1, width, height)[0]
     if not hasattr(axes, "plot"):
         remedy = "Pass one panel of plt.subplots(), or leave it out for a new figure."
-        fail("axes", type(axes).__name__, "one Matplotlib Axes", remedy, error=TypeError)
+        fail("axes", name_of(axes), "one Matplotlib Axes", remedy, error=TypeError)
     return axes
 
 

@@ -41,14 +41,14 @@ BAD: dict[str, tuple[Callable, type[Exception], str]] = {
         ValueError,
         "symmetric positive definite",
     ),
-    "normal: variance as prior": (lambda: models.normal(1.0, 1.0), TypeError, "mean_prior: given float"),
+    "normal: variance as prior": (lambda: models.normal(1.0, 1.0), TypeError, "mean_prior: given 1.0"),
     "normal: wrong prior": (
         lambda: models.normal(COEF, GammaPrior(1.0, 1.0)),
         TypeError,
         "variance: given GammaPrior; expected a number or InverseGammaPrior(...)",
     ),
     "normal: negative variance": (lambda: models.normal(COEF, -1.0), ValueError, "variance: given -1.0"),
-    "normal: no variance": (lambda: models.normal(COEF, None), TypeError, "variance: given NoneType"),
+    "normal: no variance": (lambda: models.normal(COEF, None), TypeError, "variance: given None"),
     "normal: vector variance": (lambda: models.normal(COEF, [1.0, 2.0]), ValueError, "variance: given an array of"),
     "normal: vector mean": (lambda: models.normal(NormalPrior([0.0, 1.0], 1.0), 1.0), ValueError, "mean_prior.mean"),
     "normal: vector prior": (
@@ -83,7 +83,7 @@ BAD: dict[str, tuple[Callable, type[Exception], str]] = {
     "regression: missing mean": (regression(covariate_mean=[0.0, np.nan]), ValueError, "covariate_mean: given float64"),
     "regression: small covariance": (regression(covariate_cov=[[1.0]]), ValueError, "covariate_cov: given an array of"),
     "regression: indefinite": (regression(covariate_cov=-EYE), ValueError, "covariate_cov: given float64[2, 2]"),
-    "regression: no coefficients": (regression(coef_prior=None), TypeError, "coef_prior: given NoneType"),
+    "regression: no coefficients": (regression(coef_prior=None), TypeError, "coef_prior: given None"),
     "regression: short coefficients": (
         regression(coef_prior=NormalPrior([0.0, 1.0], 1.0)),
         ValueError,
@@ -99,7 +99,7 @@ BAD: dict[str, tuple[Callable, type[Exception], str]] = {
         ValueError,
         "noise_variance.precision: given an array of shape [2, 2]; expected numbers of shape [3, 3]",
     ),
-    "regression: text as variance": (regression(noise_variance="one"), TypeError, "noise_variance: given str"),
+    "regression: text as variance": (regression(noise_variance="one"), TypeError, "noise_variance: given 'one'"),
     "regression: variance of zero": (regression(noise_variance=0.0), ValueError, "noise_variance: given 0.0"),
     "categorical: one cell": (
         lambda: models.categorical([1.0]),
@@ -132,7 +132,7 @@ BAD: dict[str, tuple[Callable, type[Exception], str]] = {
         ValueError,
         "feature_concentration: given float64[1, 2, 2]",
     ),
-    "dirichlet: number": (lambda: models.dirichlet(1.0, 3), TypeError, "shape_prior: given float"),
+    "dirichlet: number": (lambda: models.dirichlet(1.0, 3), TypeError, "shape_prior: given 1.0"),
     "dirichlet: one share": (lambda: models.dirichlet(GammaPrior(1.0, 1.0), 1), ValueError, "dim: given 1"),
     "dirichlet: fraction": (lambda: models.dirichlet(GammaPrior(1.0, 1.0), 2.5), TypeError, "dim: given 2.5"),
     "dirichlet: size": (lambda: models.dirichlet(GammaPrior([1.0, 2.0], 1.0), 3), ValueError, "shape_prior.shape"),

@@ -95,7 +95,7 @@ def test_things_beside_each_other_differ_in_colour_and_mark():
         ({"a": DRAWS}, {"names": []}, ValueError, "names: given none"),
         ({"a": {"x": np.zeros((1, 2, MAX_ROWS + 1))}}, {}, ValueError, "names: given 61 numbers; expected at most 60"),
         ({"a": DRAWS}, {"level": 95}, ValueError, "level: given 95"),
-        ({"a": DRAWS}, {"axes": 3}, TypeError, "axes: given int; expected one Matplotlib Axes"),
+        ({"a": DRAWS}, {"axes": 3}, TypeError, "axes: given 3; expected one Matplotlib Axes"),
     ],
 )
 def test_what_has_no_forest_is_refused_by_name(answers, options, error, message):
