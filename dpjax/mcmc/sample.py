@@ -104,7 +104,7 @@ def sample(
         whitened by these draws and stay so: where a sweep is slow, a warm-up of some hundred steps then suffices. Such
         starts are no wider than the posterior, so that R-hat does not see modes that they miss.
     progress
-        Whether to show a bar, where standard error is a terminal; ``"lines"`` writes a line every ten seconds anywhere.
+        Whether to show a bar, on a terminal or in a notebook; ``"lines"`` writes a line every ten seconds anywhere.
     checkpoint
         A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
         continues it, to the same draws. Arguments are the same if their code and what it refers to are. Where nothing
