@@ -12,7 +12,7 @@ CONSTRAINTS ?= $(wildcard constraints/python$(PYTHON_VERSION).txt)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS))
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo quick test test-all shards weights weight lint format types docs site-version notebooks api wheel benchmarks lock clean
+.PHONY: demo quick test test-all shards weights weight lint format types docs site-version notebooks api wheel release benchmarks lock clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m dpjax demo
@@ -86,6 +86,12 @@ wheel:
 	$(VENV)-wheel/bin/python -m build --outdir $(VENV)-wheel/dist
 	$(VENV)-wheel/bin/python -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS)) $(VENV)-wheel/dist/*.whl
 	cd $(VENV)-wheel && bin/python -I $(CURDIR)/.ci/smoke.py
+
+# Refuses until versions, dates and addresses agree; then runs every check, and builds the site. Pushes and uploads nothing.
+release: $(VENV)/installed
+	$(BIN)/python -m tests.release
+	.ci/run
+	$(MAKE) notebooks site-version wheel
 
 # QUICK=1: every benchmark at the smallest size that runs its code; no figure means anything then.
 benchmarks: $(VENV)/installed

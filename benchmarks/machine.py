@@ -2,8 +2,10 @@
 
 import os
 import platform
+import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -47,12 +49,14 @@ def all_cores() -> Iterator[None]:
 
 
 def describe() -> dict[str, object]:
-    """What the figures depend on beside the code: device, processor, cores, flags, versions, dtype."""
+    """What the figures depend on: commit and date, device, processor, cores, flags, versions, dtype."""
     import jax
 
     import dpjax
 
     return {
+        "commit": read_commit(),
+        "date": datetime.now(UTC).date().isoformat(),
         "device": f"{jax.devices()[0].platform}:{jax.devices()[0].device_kind}",
         "processor": read_processor(),
         "cores": list_cores(),
@@ -63,6 +67,13 @@ def describe() -> dict[str, object]:
         **{package: read_version(package) for package in PACKAGES},
         "dtype": jax.numpy.result_type(float).name,
     }
+
+
+def read_commit() -> str | None:
+    """The commit that was measured, with a plus where files differ from it; None outside a repository."""
+    command = ["git", "describe", "--always", "--abbrev=8", "--exclude=*", "--dirty=+"]
+    found = subprocess.run(command, cwd=Path(__file__).parent, capture_output=True, text=True, check=False)
+    return found.stdout.strip() or None
 
 
 def list_cores() -> Sequence[int] | None:

@@ -4,7 +4,7 @@ A *kernel* is a pure function ``step(rng_key, state) -> (state, info)`` on Named
 *Records* are a dict of named fields with a leading axis ``n``; *parameters* are a dict of named arrays.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -12,7 +12,9 @@ import jax
 import numpy as np
 
 from dpjax._util.lazy import lazy_names
+from dpjax._util.printing import MAX_LINES, Printed
 from dpjax._util.pytree import PyTree, static
+from dpjax._util.words import describe_model
 
 if TYPE_CHECKING:
     from blackjax.base import SamplingAlgorithm
@@ -132,11 +134,6 @@ class NonCentred(NamedTuple):
     sums: Callable[[Any], Callable[[Parameters, Callable[[Records], Array]], tuple[Array, Array]]] | None = None
 
 
-def show_shapes(fields: dict[str, Any]) -> str:
-    """Names, types and shapes of arrays as text."""
-    return ", ".join(f"{name} {leaf.dtype}{list(leaf.shape)}" for name, leaf in fields.items()) or "none"
-
-
 class ConjugateCounts(NamedTuple):
     """The counts of the possible records with the parameters integrated out, for independent Dirichlet priors.
 
@@ -187,7 +184,7 @@ class MixedRecords(NamedTuple):
     records: Callable[[Parameters, Array, Records], tuple[Records, Array]]
 
 
-class Model(PyTree, abstract=True):
+class Model(Printed, PyTree, abstract=True):
     """A complete-data model: records independent given the parameters, and a prior.
 
     A model of one's own is a subclass, whose fields are its numbers: the first four methods are enough. Models of one
@@ -356,6 +353,15 @@ class Model(PyTree, abstract=True):
         return None
 
     @property
+    def level_names(self) -> dict[str, tuple[str, ...]]:
+        """The names of the levels of the records' fields, where they have names."""
+        return {}
+
+    def entry_labels(self, level_names: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """The names of the entries of draws, one tuple for each axis, given those of levels."""
+        return {}
+
+    @property
     def reported(self) -> Callable[[Records], Records] | None:
         """``records -> dict``: quantities of the records reported beside the draws, such as an unknown number."""
         return None
@@ -366,20 +372,14 @@ class Model(PyTree, abstract=True):
 
     def describe(self) -> str:
         """A text: parameters, record fields, how the parameters are updated, and the non-centred form of each field."""
-        key = jax.eval_shape(jax.random.key, 0)
-        parameters = jax.eval_shape(self.sample_prior, key)
-        n = self.num_records or 1
-        records = jax.eval_shape(lambda key, parameters: self.sample_records(key, parameters, n), key, parameters)
-        one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), records)
-        lines = [
-            f"parameters: {show_shapes(parameters)}",
-            f"records: {show_shapes(one)}; {'any number' if self.num_records is None else self.num_records}, "
-            + ("identically distributed" if self.exchangeable else "not identically distributed"),
-            "parameters given records: " + ("an exact draw" if self.update else "a BlackJAX kernel"),
-            "interweaving: " + ("on by default" if self.noncentred else "not possible"),
-            *(f"  {field}: {form}" for field, form in (self.noncentred.forms if self.noncentred else ())),
-        ]
-        return "\n".join(lines)
+        return describe_model(self)
+
+    def __repr__(self) -> str:
+        try:
+            lines = self.describe().splitlines()
+        except Exception:  # whatever a function of the user's own may raise
+            lines = []
+        return "\n".join([type(self).__name__, *lines][:MAX_LINES])
 
 
 class FunctionModel(Model):

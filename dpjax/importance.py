@@ -73,17 +73,17 @@ class ImportanceSample:
         weights = np.exp(self.log_weights)
         return tabulate({name: summarize(draws, weights, quantiles) for name, draws in self.draws.items()})
 
-    def resample(self, key: Key, num_draws: int) -> dict[str, np.ndarray]:
-        """Draws [num_draws, ...] of equal weight, taken with replacement in proportion to the weights."""
+    def resample(self, key: Key, num_samples: int) -> dict[str, np.ndarray]:
+        """Draws [num_samples, ...] of equal weight, taken with replacement in proportion to the weights."""
         check_key("key", key)
-        check_count("num_draws", num_draws)
+        check_count("num_samples", num_samples)
         ends = np.cumsum(np.exp(self.log_weights))
-        targets = np.asarray(jax.random.uniform(key, (num_draws,))) * ends[-1]
+        targets = np.asarray(jax.random.uniform(key, (num_samples,))) * ends[-1]
         chosen = np.minimum(np.searchsorted(ends, targets, side="right"), len(ends) - 1)
         return {name: draws[chosen] for name, draws in self.draws.items()}
 
 
-def importance_sample(key: Key, model: Model, release: PrivateRelease, num_draws: int) -> ImportanceSample:
+def importance_sample(key: Key, model: Model, release: PrivateRelease, num_samples: int) -> ImportanceSample:
     """Weighted draws from p(parameters | release): θ from the prior, x from f(· | θ), weight η(release | x).
 
     The proposal is the prior predictive, which ignores the release: this works for few parameters and strong noise, and
@@ -97,7 +97,7 @@ def importance_sample(key: Key, model: Model, release: PrivateRelease, num_draws
         The model of the records.
     release
         The release.
-    num_draws
+    num_samples
         Number of draws from the prior; the k-th uses ``fold_in(key, k)``.
 
     Raises
@@ -120,24 +120,24 @@ def importance_sample(key: Key, model: Model, release: PrivateRelease, num_draws
     (100,)
     """
     check_key("key", key)
-    check_count("num_draws", num_draws)
+    check_count("num_samples", num_samples)
     check_fit(model, release)
     check_drawn_whole(release)
     model, release = draw_number(model, release)
-    draws, log_weights = jax.device_get(weigh(model, num_draws, batch_size(model, release), key, release))
+    draws, log_weights = jax.device_get(weigh(model, num_samples, batch_size(model, release), key, release))
     broken = ~(log_weights < np.inf)
     if np.any(broken):
-        text = f"{np.sum(broken)} of {num_draws} draws have a non-finite density of the release"
+        text = f"{np.sum(broken)} of {num_samples} draws have a non-finite density of the release"
         warnings.warn(f"{text}; they get weight 0. Check the model's records there.", stacklevel=2)
     log_weights = np.where(broken, -np.inf, log_weights).astype(float)
     if np.all(log_weights == -np.inf):
         remedy = "Check the units of the value, mechanism and statistic; or use dpjax.sample."
-        fail("release", f"a value of zero density in all of {num_draws} draws", "positive density in some", remedy)
+        fail("release", f"a value of zero density in all of {num_samples} draws", "positive density in some", remedy)
     return weighted_sample(draws, log_weights)
 
 
-@partial(jit_model, static_argnames=("num_draws", "batch"))
-def weigh(model: Model, num_draws: int, batch: int, key: Key, release: PrivateRelease) -> tuple[Parameters, Array]:
+@partial(jit_model, static_argnames=("num_samples", "batch"))
+def weigh(model: Model, num_samples: int, batch: int, key: Key, release: PrivateRelease) -> tuple[Parameters, Array]:
     """Draws [draw, ...] from the prior, with the log-densities [draw] of the release at records drawn for each."""
 
     def draw(number: Array) -> tuple[Parameters, Array]:
@@ -146,7 +146,7 @@ def weigh(model: Model, num_draws: int, batch: int, key: Key, release: PrivateRe
         reported = {} if model.reported is None else model.reported(latent.records)
         return {**parameters, **derived, **reported}, latent.log_density
 
-    return jax.lax.map(draw, jnp.arange(num_draws), batch_size=min(batch, num_draws))
+    return jax.lax.map(draw, jnp.arange(num_samples), batch_size=min(batch, num_samples))
 
 
 def weighted_sample(draws: dict[str, np.ndarray], log_weights: np.ndarray) -> ImportanceSample:

@@ -82,7 +82,7 @@ assert exact_ratio.std() > 1.05 * naive_ratio.std()
 # New releases drawn from the posterior should look like the one that was made.
 
 # %%
-prediction = posterior.predict(jax.random.key(8), num_draws=1_000)
+prediction = posterior.predict(jax.random.key(8), num_samples=1_000)
 shares = np.mean(prediction.values < prediction.released, axis=0)
 print("share of predicted counts below the published ones:", shares.round(2))
 assert np.all((shares > 0.05) & (shares < 0.95))

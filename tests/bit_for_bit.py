@@ -191,9 +191,9 @@ CALLS: dict[str, Callable[[], Any]] = {
     ),
     "importance": lambda: dpjax.importance_sample(jax.random.key(6), NORMAL, SUM, 500).draws,
     "simulation-based calibration": lambda: (
-        dpjax.sbc(jax.random.key(7), NORMAL, SUM, num_replicates=20, num_draws=8, thin=1, num_warmup=16).ranks
+        dpjax.sbc(jax.random.key(7), NORMAL, SUM, num_replicates=20, num_samples=8, thin=1, num_warmup=16).ranks
     ),
-    "prior predictive": lambda: dpjax.sample_prior_predictive(jax.random.key(8), NORMAL, SUM, num_draws=20),
+    "prior predictive": lambda: dpjax.sample_prior_predictive(jax.random.key(8), NORMAL, SUM, num_samples=20),
     "predictive": lambda: dpjax.sample(jax.random.key(1), NORMAL, SUM, **SHORT).predict(jax.random.key(9)),
     "pairs by IMwG": lambda: met(dpjax.imwg()),
     "pairs by SOMA": lambda: met(dpjax.soma()),

@@ -134,5 +134,5 @@ def test_prior_predictive_local_releases() -> None:
     release = dpjax.LocalRelease(np.zeros(3, int), dpjax.RandomizedResponse(0.8, 2))
     prediction = dpjax.sample_prior_predictive(jax.random.key(5), models.categorical(np.ones(2)), release, 50)
     assert prediction.values.shape == (50, 3)
-    with pytest.raises(ValueError, match="num_draws: given 0"):
+    with pytest.raises(ValueError, match="num_samples: given 0"):
         dpjax.sample_prior_predictive(jax.random.key(5), MODEL, RELEASE, 0)

@@ -9,6 +9,7 @@ import pytest
 
 import dpjax
 from dpjax.__main__ import main
+from tests import release
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -29,6 +30,22 @@ def test_version_is_the_same_everywhere():
     citation = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M)
     newest = re.search(r"^## \[(\d.*?)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
     assert citation[1] == newest[1] == dpjax.__version__
+
+
+def test_a_release_is_refused_until_all_agrees(tmp_path):
+    """By the files as they are, and with an owner and dates filled in."""
+    for name in ("CHANGELOG.md", "CITATION.cff", "pyproject.toml"):
+        text = (ROOT / name).read_text().replace("OWNER", "somebody")
+        text = text.replace(f"[{dpjax.__version__}] - Unreleased", f"[{dpjax.__version__}] - 2030-01-31")
+        (tmp_path / name).write_text(text + "date-released: 2030-01-31\n" * (name == "CITATION.cff"))
+    assert list(release.problems(tmp_path)) == []
+    (tmp_path / "CITATION.cff").write_text("version: 0.0.0\n")
+    assert len(list(release.problems(tmp_path))) == 3
+
+
+def test_every_name_is_stable_or_experimental():
+    lists = (ROOT / "docs/status.md").read_text().partition("## Stable")[2]
+    assert sorted(re.findall(r"`(\w+)`", lists)) == sorted(dpjax.__all__)
 
 
 def test_lower_bounds_are_the_oldest_versions_tested():

@@ -41,7 +41,8 @@ class PyTree:
     def __init_subclass__(cls, abstract: bool = False) -> None:
         super().__init_subclass__()
         if not abstract:
-            frozen_pytree(dataclass(frozen=True, init="__init__" not in vars(cls))(cls))
+            has_own = cls.__repr__ is not object.__repr__
+            frozen_pytree(dataclass(frozen=True, init="__init__" not in vars(cls), repr=not has_own)(cls))
 
 
 def are_equal(one: Any, other: object) -> bool:

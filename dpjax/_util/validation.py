@@ -188,7 +188,7 @@ def check_hashable_function(argument: str, value: Any, expected: str, remedy: st
 def check_instance(argument: str, value: Any, kind: type, remedy: str) -> None:
     """Raise unless `value` is of this type."""
     if not isinstance(value, kind):
-        given = f"the class {value.__name__}" if isinstance(value, type) else type(value).__name__
+        given = f"the class {value.__name__}" if isinstance(value, type) else name_of(value)
         fail(argument, given, f"a {kind.__name__}", remedy, error=TypeError)
 
 
@@ -226,8 +226,9 @@ def describe(value: Any) -> str:
 
 
 def name_of(value: Any) -> str:
-    """The name of a value in an error message: that of a function or class, else of its type."""
-    return getattr(value, "__name__", type(value).__name__)
+    """A value in an error message: a text or a number itself, else the name of the function, the class or the type."""
+    is_plain = value is None or isinstance(value, (str, bool, int, float))
+    return describe(value) if is_plain else getattr(value, "__name__", type(value).__name__)
 
 
 def summarize_error(error: Exception) -> str:

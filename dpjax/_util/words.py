@@ -1,10 +1,11 @@
-"""Numbers in words."""
+"""Numbers and models in words."""
 
 from typing import Any
 
+import jax
 import numpy as np
 
-__all__ = ["SHOWN", "amount", "quantity"]
+__all__ = ["SHOWN", "amount", "describe_model", "quantity"]
 
 SHOWN = 4
 """Numbers that are announced one by one."""
@@ -22,3 +23,26 @@ def amount(numbers: Any) -> str:
 def quantity(size: int, thing: str) -> str:
     """A number of things."""
     return f"{size:,} {thing}{'' if size == 1 else 's'}"
+
+
+def show_shapes(fields: dict[str, Any]) -> str:
+    """Names, types and shapes of arrays as text."""
+    return ", ".join(f"{name} {leaf.dtype}{list(leaf.shape)}" for name, leaf in fields.items()) or "none"
+
+
+def describe_model(model: Any) -> str:
+    """Parameters, records, how parameters are updated and the non-centred form of a model, one a line."""
+    key = jax.eval_shape(jax.random.key, 0)
+    parameters = jax.eval_shape(model.sample_prior, key)
+    n = model.num_records or 1
+    records = jax.eval_shape(lambda key, parameters: model.sample_records(key, parameters, n), key, parameters)
+    one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), records)
+    lines = [
+        f"parameters: {show_shapes(parameters)}",
+        f"records: {show_shapes(one)}; {'any number' if model.num_records is None else model.num_records}, "
+        + ("identically distributed" if model.exchangeable else "not identically distributed"),
+        "parameters given records: " + ("an exact draw" if model.update else "a BlackJAX kernel"),
+        "interweaving: " + ("on by default" if model.noncentred else "not possible"),
+        *(f"  {field}: {form}" for field, form in (model.noncentred.forms if model.noncentred else ())),
+    ]
+    return "\n".join(lines)

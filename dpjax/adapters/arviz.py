@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpjax.diagnostics.frames import Labels
+
 if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
 
@@ -16,11 +18,11 @@ def to_arviz(posterior: "Posterior") -> Any:
     ImportError
         If arviz is not installed.
     """
-    return from_groups(make_groups(posterior))
+    return from_groups(make_groups(posterior), posterior.labels)
 
 
-def from_groups(groups: dict[str, dict[str, np.ndarray]]) -> Any:
-    """The ArviZ object of groups of arrays [chain, draw, ...] by name.
+def from_groups(groups: dict[str, dict[str, np.ndarray]], labels: Labels | None = None) -> Any:
+    """The ArviZ object of groups of arrays [chain, draw, ...] by name, whose entries may have names.
 
     Raises
     ------
@@ -33,7 +35,15 @@ def from_groups(groups: dict[str, dict[str, np.ndarray]]) -> Any:
         raise ImportError('arviz: not installed; expected for to_arviz. Run pip install "dpjax[plots]".') from error
     # From version 1 on the argument is a dict of groups.
     from_dict: Any = arviz.from_dict
-    return from_dict(**groups) if int(arviz.__version__.split(".")[0]) < 1 else from_dict(groups)
+    named = dims_and_coords(labels or {})
+    return from_dict(**groups, **named) if int(arviz.__version__.split(".")[0]) < 1 else from_dict(groups, **named)
+
+
+def dims_and_coords(labels: Labels) -> dict[str, Any]:
+    """The names of the axes of arrays, such as ``probabilities_dim_0`` as ArviZ has them, and of their entries."""
+    dims = {name: [f"{name}_dim_{axis}" for axis in range(len(axes))] for name, axes in labels.items()}
+    coords = {dim: list(names) for name in dims for dim, names in zip(dims[name], labels[name], strict=True)}
+    return {"dims": dims, "coords": coords} if labels else {}
 
 
 def make_groups(posterior: "Posterior") -> dict[str, dict[str, np.ndarray]]:

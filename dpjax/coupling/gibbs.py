@@ -108,7 +108,7 @@ class CoupledKernel(NamedTuple):
 def coupled_gibbs(
     model: Model,
     release: PrivateRelease,
-    imputation: Imputation | None = None,
+    imputation: Imputation | str | None = None,
     *,
     relabel: bool | Relabelling = True,
     parameters: ParameterCoupling | None = None,

@@ -18,7 +18,7 @@ from dpjax.release import PrivateRelease
 def gibbs(
     model: Model,
     release: PrivateRelease,
-    imputation: Imputation | None = None,
+    imputation: Imputation | str | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
     tuning: Tuning | None = None,
@@ -33,7 +33,8 @@ def gibbs(
     release
         What was released; one `Release` or `LocalRelease`.
     imputation
-        ``imwg(...)``, ``soma(...)``, ``pcn(...)`` or an `Imputation` of your own; IMwG by default.
+        ``imwg(...)``, ``soma(...)``, ``pcn(...)``, ``counts(...)``; one of these names as a text, such as ``"soma"``,
+        for its defaults; or an `Imputation` of your own; IMwG by default.
     interweave
         Whether to add the non-centred step; by default wherever the model has a non-centred form.
     parameter_kernel
@@ -99,7 +100,7 @@ def choices_of(plan: Any, beside: dict[str, Any]) -> dict[str, Any]:
 
 
 def impute(
-    model: Model, release: PrivateRelease, parameters: Parameters, imputation: Imputation | None = None
+    model: Model, release: PrivateRelease, parameters: Parameters, imputation: Imputation | str | None = None
 ) -> SamplingAlgorithm:
     """A BlackJAX sampling algorithm that leaves p(records | parameters, release) invariant.
 
@@ -112,7 +113,7 @@ def impute(
     parameters
         The parameters, which stay as they are, on their natural scale.
     imputation
-        ``imwg(...)``, ``soma(...)`` or an `Imputation` of your own; IMwG by default.
+        ``imwg(...)``, ``soma(...)``, one of these names as a text, or an `Imputation` of your own; IMwG by default.
 
     Returns
     -------

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeGuard, get_args
 import jax
 import jax.numpy as jnp
 
-from dpjax._util.validation import check_hashable_function, fail
+from dpjax._util.validation import check_choice, check_hashable_function, fail
 from dpjax.base import Imputation, Key, Model
 from dpjax.data_augmentation.counts import Counts, counts
 from dpjax.data_augmentation.counts.form import prefers_counts
@@ -33,7 +33,10 @@ from dpjax.release.unknown_count import check_number_known, is_unknown
 MAX_RECORDS = 2**31 - 1
 """Largest number of records, as indices have 32 bits."""
 
-UNCALLED = tuple((choose, f"dpjax.{choose.__name__}") for choose in (counts, imwg, pcn, soma))
+IMPUTATIONS = {choose.__name__: choose for choose in (counts, imwg, pcn, soma)}
+"""What a name stands for: the function of that name without arguments."""
+
+UNCALLED = tuple((choose, f"dpjax.{name}") for name, choose in IMPUTATIONS.items())
 """Functions that return an imputation, and may be passed by mistake."""
 
 MIN_BLOCKED = 50
@@ -114,7 +117,7 @@ def show(part: Any) -> str:
 def make_plan(
     model: Model,
     release: PrivateRelease,
-    imputation: Imputation | Literal["auto"] | None = None,
+    imputation: Imputation | str | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
     allow_counts: bool = False,
@@ -238,8 +241,10 @@ def interweaving(model: Model, release: PrivateRelease, imputation: Imputation) 
     return model.noncentred is not None, model.noncentred is not None and bool(parameter_shapes(model))
 
 
-def choose_imputation(model: Model, release: PrivateRelease, choice: Imputation | Literal["auto"] | None) -> Imputation:
-    """The imputation for a choice: by default IMwG; for ``"auto"`` pCN tuned in warm-up if its blocks can save time.
+def choose_imputation(model: Model, release: PrivateRelease, choice: Imputation | str | None) -> Imputation:
+    """The imputation for a choice or its name: IMwG by default.
+
+    With ``"auto"`` it is pCN tuned in warm-up, if its blocks can save time.
 
     Raises
     ------
@@ -249,6 +254,10 @@ def choose_imputation(model: Model, release: PrivateRelease, choice: Imputation 
     if choice == "auto":
         known = isinstance(release, Release) and not is_unknown(release)
         choice = pcn() if known and release.n >= MIN_BLOCKED else imwg()
+    if isinstance(choice, str):
+        remedy = "Or pass one with its options, such as dpjax.soma(attempts)."
+        check_choice("imputation", choice, ("auto", *IMPUTATIONS), remedy)
+        choice = IMPUTATIONS[choice]()
     given: Any = choice
     if name := next((name for choose, name in UNCALLED if choose is given), None):
         fail("imputation", f"{name} itself", "the choice that it returns", f"Call it: {name}().", error=TypeError)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpjax._util.validation import fail, read_numbers
 from dpjax.diagnostics import convergence
-from dpjax.diagnostics.frames import entry_name, to_frame
+from dpjax.diagnostics.frames import Labels, entry_name, to_frame
 
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
 MAX_ROWS = 100
@@ -137,18 +137,18 @@ def escape_latex(text: str) -> str:
     return "".join(f"\\{letter}" if letter in "%_&#$" else letter for letter in text)
 
 
-def tabulate(figures: dict[str, dict[str, np.ndarray]], note: str = "") -> Summary:
+def tabulate(figures: dict[str, dict[str, np.ndarray]], note: str = "", labels: Labels | None = None) -> Summary:
     """The table of ``{parameter: {statistic: array [...]}}``: a row for each entry of each parameter."""
-    rows = tuple(name for parameter, columns in figures.items() for name in entry_names(parameter, columns))
+    rows = tuple(name for parameter, columns in figures.items() for name in entry_names(parameter, columns, labels))
     names = next(iter(figures.values()), {})
     columns = {name: np.concatenate([np.ravel(figure[name]) for figure in figures.values()]) for name in names}
     return Summary(rows, columns, note)
 
 
-def entry_names(parameter: str, columns: dict[str, np.ndarray]) -> Iterator[str]:
+def entry_names(parameter: str, columns: dict[str, np.ndarray], labels: Labels | None = None) -> Iterator[str]:
     """The names of a parameter's scalar entries, such as ``coef[0]``; a scalar keeps its name."""
     for index in np.ndindex(np.shape(next(iter(columns.values())))):
-        yield entry_name(parameter, index)
+        yield entry_name(parameter, index, labels)
 
 
 def summarize(draws: np.ndarray, quantiles: Sequence[float] = QUANTILES) -> dict[str, np.ndarray]:

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 
 import jax
 import numpy as np
@@ -11,6 +12,7 @@ from dpjax.base import Model
 from dpjax.data_augmentation.plan import SweepPlan, interweaving
 from dpjax.data_augmentation.records.forms import OwnLatentData, latent_form
 from dpjax.diagnostics.convergence import ess_bulk, ess_tail
+from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import Summary, entry_names
 from dpjax.models.simulation import draw_parameters, parameter_shapes
 from dpjax.release import PrivateRelease
@@ -100,10 +102,10 @@ def name_late(draws: Numbers, table: Summary) -> list[str]:
     length = np.shape(next(iter(draws.values()), np.zeros((1, 0))))[1]
     if length < MIN_LENGTH:
         return []
-    found = []
-    for name, leaf in draws.items():
+    found, all_rows = [], iter(table.rows)
+    for leaf in draws.values():
         half = np.asarray(leaf)[:, : length // 2]
-        rows = list(entry_names(name, {name: half[0, 0]}))
+        rows = list(islice(all_rows, half[0, 0].size))
         for kind, size in (("ess_bulk", ess_bulk), ("ess_tail", ess_tail)):
             whole = np.array([table[row][kind] for row in rows])
             fewer = (whole >= MIN_ESS) & (whole < np.ravel(size(half)))
@@ -201,17 +203,19 @@ def stuck_chains(draws: np.ndarray, free: np.ndarray | bool) -> np.ndarray:
     return stuck
 
 
-def name_stuck(draws: Numbers, free: Mapping[str, np.ndarray | bool], run: str = "chain") -> list[str]:
+def name_stuck(
+    draws: Numbers, free: Mapping[str, np.ndarray | bool], run: str = "chain", labels: Labels | None = None
+) -> list[str]:
     """The row names of numbers with a chain that never moved, with the indices of these chains unless it was all."""
     found = {name: stuck_chains(leaf, free.get(name, False)) for name, leaf in draws.items()}
-    return [text for name, stuck in found.items() for text in describe(name, stuck, run)]
+    return [text for name, stuck in found.items() for text in describe(name, stuck, run, labels)]
 
 
-def describe(name: str, stuck: np.ndarray, run: str) -> Iterator[str]:
+def describe(name: str, stuck: np.ndarray, run: str, labels: Labels | None) -> Iterator[str]:
     """The rows of a parameter with chains [chain, ...] that never moved."""
     if not np.any(stuck):
         return
-    for row, chains in zip(entry_names(name, {name: stuck[0]}), stuck.reshape(len(stuck), -1).T, strict=True):
+    for row, chains in zip(entry_names(name, {name: stuck[0]}, labels), stuck.reshape(len(stuck), -1).T, strict=True):
         if np.any(chains):
             yield row if np.all(chains) else with_runs(row, chains, run)
 

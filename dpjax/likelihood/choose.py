@@ -91,7 +91,7 @@ def check_real(model: Model) -> None:
 
 
 def choose_method(
-    model: Model, release: PrivateRelease, method: Method, imputation: Imputation | None
+    model: Model, release: PrivateRelease, method: Method, imputation: Imputation | str | None
 ) -> Literal["imputation", "clt"]:
     """The method: imputation, unless many records would be imputed one by one whose sum can be taken to be Normal."""
     if method == "clt":
@@ -125,7 +125,7 @@ def counts_fit(model: Model, release: PrivateRelease) -> bool:
     return prefers_counts(model, release) or (support_size(model) or 0) <= release.n
 
 
-def choose_latent(model: Model, release: PrivateRelease, imputation: Imputation | None) -> Imputation:
+def choose_latent(model: Model, release: PrivateRelease, imputation: Imputation | str | None) -> Imputation:
     """The imputation asked for, or counts if they fit and else records, with parameters that are held."""
     wanted = counts() if imputation is None and counts_fit(model, release) else imputation
     chosen = choose_imputation(model, release, wanted)
@@ -139,7 +139,7 @@ def open_surface(
     model: Model,
     release: PrivateRelease,
     method: Literal["imputation", "clt"],
-    imputation: Imputation | None,
+    imputation: Imputation | str | None,
     num_chains: int,
     initial: Parameters | None,
 ) -> Opened:

@@ -26,7 +26,7 @@ def maximum_likelihood(
     release: PrivateRelease,
     *,
     method: Method = "auto",
-    imputation: Imputation | None = None,
+    imputation: Imputation | str | None = None,
     num_chains: int = 32,
     num_steps: int = 20_000,
     precision: float = 0.05,

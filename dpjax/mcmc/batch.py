@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +21,7 @@ from dpjax.diagnostics.warnings import warn_of_nonfinite
 from dpjax.mcmc.batch_run import BatchRun, map_groups
 from dpjax.mcmc.draws import accepted_per_proposal, fill_gaps
 from dpjax.mcmc.fingerprint import asked_of
+from dpjax.mcmc.inputs import read_collect
 from dpjax.mcmc.run import Collect, RunKeys, make_schedule, split_key
 from dpjax.mcmc.starts import FEW_RECORDS, Candidate, climb, fail_to_start, search
 from dpjax.models.positions import check_derived
@@ -47,11 +48,11 @@ def sample_batch(
     num_warmup: int = 1_000,
     num_samples: int = 1_000,
     thin: int = 1,
-    imputation: Imputation | None = None,
+    imputation: Imputation | str | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
     refresh: bool | None = None,
-    collect: Collect | None = None,
+    collect: Collect | Literal["counts"] | None = None,
     progress: ShowProgress = True,
     devices: Devices = None,
 ) -> BatchPosterior:
@@ -89,7 +90,7 @@ def sample_batch(
     refresh
         As in `sample`; the rates of sweeps and refreshes are the same for all releases.
     collect
-        ``state -> pytree``: what else to keep beside each draw.
+        ``state -> pytree``: what else to keep beside each draw; ``"counts"`` keeps the imputed counts of a table.
     progress
         What is shown of the run; see `sample`.
     devices
@@ -122,9 +123,10 @@ def sample_batch(
     >>> batch[1]
     Posterior: 4 chains of 50 draws of mean...
     """
+    collect, counts_allowed = read_collect(collect)
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
     given = check_releases(releases)
-    plan = make_plan(model, given[0], imputation, interweave, parameter_kernel, allow_counts=collect is None)
+    plan = make_plan(model, given[0], imputation, interweave, parameter_kernel, allow_counts=counts_allowed)
     if imputation is None:
         plan = replace(plan, imputation=close(plan.imputation, model, noisiest(given)))
     plan = with_refresh(model, given[0], plan, refresh)

@@ -7,8 +7,9 @@ from typing import Any, Literal
 import jax
 
 from dpjax._util.validation import fail, summarize_error
-from dpjax.base import Model, Parameters
+from dpjax.base import Model, Parameters, Records
 from dpjax.clt import check_problem
+from dpjax.data_augmentation.counts.table import COUNTS
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.mcmc.run import Collect
@@ -35,6 +36,18 @@ def check_keep(keep: Any, collect: Any) -> bool:
         remedy = "Leave `collect` out, or keep the draws."
         fail("keep", "'summary' beside `collect`, which keeps something of every draw", "one of the two", remedy)
     return bool(keep == "summary")
+
+
+def read_collect(collect: Collect | Literal["counts"] | None) -> tuple[Collect | None, bool]:
+    """The function that collects, and whether counts may stand for the records with it."""
+    if isinstance(collect, str) and collect == COUNTS:
+        return take_counts, True
+    return collect, collect is None  # type: ignore[return-value]
+
+
+def take_counts(state: GibbsState) -> Records:
+    """How many records take each possible value [c], where these are imputed."""
+    return {COUNTS: state.latent.records[COUNTS][0]}
 
 
 def check_collect(collect: Collect | None, states: GibbsState) -> None:

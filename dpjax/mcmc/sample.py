@@ -19,7 +19,7 @@ from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import free_numbers, warn_of_nonfinite
 from dpjax.mcmc.draws import accepted_per_proposal, drawn_of, fill_gaps, read_streaming, reports_of
 from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
-from dpjax.mcmc.inputs import check_collect, check_initial, check_keep, default_initial
+from dpjax.mcmc.inputs import check_collect, check_initial, check_keep, default_initial, read_collect
 from dpjax.mcmc.run import Collect, PosteriorRun, has_check, make_schedule, split_key
 from dpjax.mcmc.starts import draw_large, equilibrate, starts_by, tune_by
 from dpjax.mcmc.until import Look, Until, UntilEnough, check_until, how_it_ended, look_at, look_at_figures, make_watch
@@ -48,11 +48,11 @@ def sample(
     num_warmup: int = 1_000,
     num_samples: int = 1_000,
     thin: int = 1,
-    imputation: Imputation | Literal["auto"] | None = None,
+    imputation: Imputation | str | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
     refresh: bool | None = None,
-    collect: Collect | None = None,
+    collect: Collect | Literal["counts"] | None = None,
     initial: Parameters | Literal["large-sample"] | None = None,
     progress: ShowProgress = True,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -95,7 +95,8 @@ def sample(
         at most 50 records.
     collect
         ``state -> pytree``: what else to keep beside each draw, for instance ``lambda state: state.latent.records``.
-        Imputed records are not kept otherwise. A function defined once compiles once.
+        Imputed records are not kept otherwise. A function defined once compiles once. ``"counts"`` keeps the imputed
+        counts of a table, for `Posterior.counts`.
     initial
         Parameters [chain, ...] to start from. By default over-dispersed starts are found from the prior. If 10,000
         records or more are imputed and there is a Normal approximation of their sum, chains start at draws of
@@ -103,7 +104,7 @@ def sample(
         whitened by these draws and stay so. If a sweep is slow, a warm-up of some hundred steps then suffices. Such
         starts are no wider than the posterior, so that R-hat does not see modes that they miss.
     progress
-        Whether to show a bar, where standard error is a terminal; ``"lines"`` writes a line every ten seconds anywhere.
+        Whether to show a bar, on a terminal or in a notebook; ``"lines"`` writes a line every ten seconds anywhere.
     checkpoint
         A file. The run is saved there from time to time and when it is interrupted; a call with the same arguments
         continues it, to the same draws. Arguments are the same if their code and what it refers to are. If nothing can
@@ -157,8 +158,9 @@ def sample(
     (4, 200)
     """
     began = time.monotonic()
+    collect, counts_allowed = read_collect(collect)
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
-    plan = make_plan(model, release, imputation, interweave, parameter_kernel, allow_counts=collect is None)
+    plan = make_plan(model, release, imputation, interweave, parameter_kernel, allow_counts=counts_allowed)
     check_derived(model)
     check_until(until, model)
     summarized = check_keep(keep, collect)

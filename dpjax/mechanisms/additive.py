@@ -15,6 +15,7 @@ from dpjax._util.validation import check_float, check_positive, fail
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.calibrated import FromEpsilon, FromZCDP
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, concentrated, pure, smallest
 from dpjax.numerics.tails import erfcx, log_mills, normal_excess
@@ -82,7 +83,7 @@ def checked_scale(scale: Any, remedy: str, argument: str = "scale") -> Any:
 
 @frozen_pytree
 @dataclass(frozen=True)
-class Laplace(Additive):
+class Laplace(FromEpsilon, Additive):
     """Adds Laplace noise of density exp(-|u| / scale) / (2 scale) to each coordinate.
 
     Parameters
@@ -200,7 +201,7 @@ class Laplace(Additive):
 
 @frozen_pytree
 @dataclass(frozen=True)
-class Gaussian(Additive):
+class Gaussian(FromZCDP, Additive):
     """Adds Gaussian noise of standard deviation `scale` to each coordinate.
 
     Parameters

@@ -13,6 +13,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import Additive, checked_scale
+from dpjax.mechanisms.calibrated import FromEpsilon, FromZCDP
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, concentrated, pure, smallest
 from dpjax.numerics.theta import integer_variance, log_theta, log_upper_theta
@@ -20,7 +21,7 @@ from dpjax.numerics.theta import integer_variance, log_theta, log_upper_theta
 
 @frozen_pytree
 @dataclass(frozen=True)
-class DiscreteLaplace(Additive):
+class DiscreteLaplace(FromEpsilon, Additive):
     """Adds integer noise of probability proportional to exp(-|k| / scale), the two-sided geometric distribution.
 
     Parameters
@@ -86,7 +87,7 @@ class DiscreteLaplace(Additive):
 
 @frozen_pytree
 @dataclass(frozen=True)
-class DiscreteGaussian(Additive):
+class DiscreteGaussian(FromZCDP, Additive):
     """Adds integer noise of probability proportional to exp(-k² / (2 scale²)).
 
     Parameters

@@ -94,7 +94,7 @@ def check_component(component: Any) -> Component:
         shapes = jax.eval_shape(lambda: exercise(component))
     except (TypeError, ValueError, IndexError, KeyError, AttributeError) as error:
         remedy = "Its functions must fit each other: see dpjax.mixture.Component."
-        fail("component", f"one that failed with {type(error).__name__}: {error}", "a working component", remedy)
+        fail("component", f"one that failed with {name_of(error)}: {error}", "a working component", remedy)
     density, features, prior, updated = shapes
     if density.shape != () or features.ndim != 1:
         given = f"log_density of shape {list(density.shape)}, features of shape {list(features.shape)}"
@@ -168,7 +168,7 @@ def check_concentration(concentration: Any) -> Array | GammaPrior:
             fail("concentration", f"a GammaPrior of shapes {shapes}", "a GammaPrior of one number", remedy)
         return concentration
     if not is_numeric(concentration):
-        fail("concentration", type(concentration).__name__, "a number or a GammaPrior", remedy, error=TypeError)
+        fail("concentration", name_of(concentration), "a number or a GammaPrior", remedy, error=TypeError)
     check_positive("concentration", concentration, remedy)
     if np.shape(concentration) != ():
         fail("concentration", f"shape {list(np.shape(concentration))}", "one number", remedy)

@@ -1,8 +1,9 @@
 """Categorical records, such as the cells of a contingency table, with a Dirichlet prior."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from math import prod
 from typing import Any
 
@@ -13,40 +14,55 @@ from jax.scipy.special import xlogy
 from jax.typing import ArrayLike
 
 from dpjax._util.pytree import static
-from dpjax._util.validation import check_count, check_positive, fail, read_numbers
+from dpjax._util.validation import check_count, check_positive, describe, fail, read_numbers
 from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameters, Records
-from dpjax.models.arguments import as_vector
+from dpjax.models.arguments import as_array, as_vector
 from dpjax.models.bijections import SIMPLEX, Bijection, MappedModel
 from dpjax.models.distributions import accept_distributions
 from dpjax.models.priors import may_underflow
 from dpjax.numerics.cells import all_edges, cell_edges, cells_at, count_cells, log_probability, uniforms_within
 from dpjax.numerics.dirichlet import dirichlet_log_density, draw_dirichlet
 from dpjax.numerics.scores import UNIFORM_SCORES
+from dpjax.statistics.axes import Axes, labelled_axes, read_levels
+from dpjax.statistics.base import check_field_name
 
 __all__ = ["categorical"]
 
-FORMS = (("cell", "a uniform within its cell"),)
+FORM = "a uniform within its cell"
+EXPECTED, REMEDY = "a vector of at least 2 numbers", "Pass one positive number for each cell."
+FIELDS = ("cell",)
+"""The one field of records whose variables are not named: the number of the cell."""
 
 
 @accept_distributions
 def categorical(
-    concentration: ArrayLike, shape: Sequence[int] | None = None, possible: Sequence[bool] | None = None
+    concentration: ArrayLike = 1.0,
+    shape: Sequence[int] | None = None,
+    possible: Sequence[bool] | None = None,
+    fields: Sequence[str] | None = None,
+    levels: Sequence[Sequence[str]] | None = None,
 ) -> Model:
-    """Records ``{"cell": [] int}`` with P(cell = j) = probabilities[j].
+    """Records ``{"cell": [] int}`` with P(cell = j) = probabilities[j], or one field for each variable of a table.
 
     Parameters
     ----------
     concentration : [c]
-        The Dirichlet prior of ``probabilities`` [c].
+        The Dirichlet prior of ``probabilities`` [c]. One number is that of every cell. An array with an axis for each
+        variable shows the shape, and a DataFrame or Series of pandas also fields and levels.
     shape
         For a table of two or more variables, its numbers of levels, with cells in C order. The model then also reports
         ``odds_ratio`` and ``log_odds_ratio``. They are for levels i and i + 1 of the first variable and j and j + 1 of
         the second, at each level of all others. Their shape is ``[r - 1, s - 1, ...]``, or ``[...]`` if both variables
         have two levels: [] for a 2×2 table.
+        By default `levels` or `concentration` shows it.
     possible : [c]
         Which cells a record can be in: the others are structural zeros, whose probability is 0 whatever the records,
         and the Dirichlet prior is that of the rest. None if all are. A release may have noisy counts of impossible
         cells.
+    fields
+        The record field of each variable. Each is an integer [], and there is no field ``cell``.
+    levels
+        The names of the levels of each field, for summaries and pictures. Where the release has names, these are used.
 
     Notes
     -----
@@ -58,6 +74,7 @@ def categorical(
     TypeError, ValueError
         If a concentration is not positive, there are fewer than two, or the shape does not hold c cells. If `possible`
         is not one flag for each cell, leaves fewer than two, or comes with a shape, as odds ratios need every cell.
+        If fields and levels do not fit the shape.
 
     Examples
     --------
@@ -66,11 +83,25 @@ def categorical(
     >>> p = {"probabilities": jnp.array([0.5, 0.25, 0.25])}
     >>> jnp.exp(model.log_density(p, {"cell": jnp.array([0, 2])})).tolist()
     [0.5, 0.25]
+    >>> admissions = categorical(fields=["sex", "admitted"], levels=[["female", "male"], ["no", "yes"]])
+    >>> admissions.num_cells, admissions.level_names["admitted"]
+    (4, ('no', 'yes'))
     """
-    alpha = as_vector("concentration", concentration, "Pass one positive number for each cell.", least=2)
-    check_positive("concentration", concentration)
-    support = Support(check_possible(possible, alpha.size, shape), alpha.size)
-    table = None if shape is None else check_table(shape, alpha.size)
+    if labels := labelled_axes("concentration", concentration):
+        names, named = labels
+        fields, levels = names if fields is None else fields, named if levels is None else levels
+        concentration = np.reshape(np.asarray(concentration), tuple(map(len, named)))
+    alpha = as_array("concentration", concentration, EXPECTED, REMEDY)
+    check_positive("concentration", alpha)
+    sizes = read_sizes(alpha, shape, read_levels(levels))
+    alpha = flatten(alpha, sizes)
+    axes = Axes(FIELDS, (alpha.size,)) if fields is None else name_axes(fields, levels, sizes or (alpha.size,))
+    if fields is None and levels is not None:
+        fail("fields", None, "the names of the variables that the levels are of", "Pass such as ['sex', 'admitted'].")
+    if fields is None and sizes is not None and len(sizes) < 2:
+        fail("shape", sizes, "two or more numbers of levels", "Leave it out for one variable, or name its field.")
+    table = sizes if sizes is not None and len(sizes) > 1 else None
+    support = Support(check_possible(possible, alpha.size, table), axes)
     return Categorical(alpha, support, table, interweaves=not may_underflow(alpha))
 
 
@@ -95,25 +126,30 @@ class Categorical(MappedModel):
     interweaves: bool = static()
 
     @property
+    def num_cells(self) -> int:
+        """The number of cells c."""
+        return self.cells.num_cells
+
+    @property
     def free(self) -> Array:
         """The Dirichlet prior of the possible cells [m]."""
         return self.cells.take(self.concentration)
 
     def sample_prior(self, key: Key) -> Parameters:
         """A draw from the prior."""
-        return self.draw_given(key, jnp.zeros(self.cells.num_cells))
+        return self.draw_given(key, jnp.zeros(self.num_cells))
 
     def log_prior(self, parameters: Parameters) -> Array:
         """The log-density [] of the prior."""
-        return self.log_density_given(parameters, jnp.zeros(self.cells.num_cells))
+        return self.log_density_given(parameters, jnp.zeros(self.num_cells))
 
     def sample_records(self, key: Key, parameters: Parameters, n: int) -> Records:
         """Records drawn given the parameters."""
-        return records_at(parameters, jax.random.uniform(key, (n,), float))
+        return self.records_at(parameters, jax.random.uniform(key, (n,), float))
 
     def log_density(self, parameters: Parameters, records: Records) -> Array:
         """The log-probability of each record [n]."""
-        return log_probability(parameters["probabilities"], records["cell"])
+        return log_probability(parameters["probabilities"], self.cells.axes.cell(records))
 
     def update(self, key: Key, parameters: Parameters, records: Records) -> Parameters:
         """An exact Dirichlet draw."""
@@ -135,11 +171,23 @@ class Categorical(MappedModel):
     @property
     def noncentred(self) -> NonCentred | None:
         """A uniform number for each record, unless probabilities underflow."""
-        return NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS) if self.interweaves else None
+        if not self.interweaves:
+            return None
+        forms = tuple((field, FORM) for field in self.cells.axes.fields)
+        return NonCentred(self.noise_of, self.records_at, scores=UNIFORM_SCORES, forms=forms)
+
+    def records_at(self, parameters: Parameters, noise: Array) -> Records:
+        """The records in the cells that contain these uniforms [n]."""
+        return self.cells.axes.records(cells_at(noise, cell_edges(parameters["probabilities"])))
+
+    def noise_of(self, key: Key, parameters: Parameters, records: Records) -> Array:
+        """Uniforms [n] drawn within the records' cells."""
+        edges, cell = all_edges(cell_edges(parameters["probabilities"])), self.cells.axes.cell(records)
+        return uniforms_within(key, edges[cell], edges[cell + 1])
 
     def summarize(self, records: Records) -> Array:
         """The counts of the cells [c]."""
-        return count_cells(records["cell"], self.cells.num_cells)
+        return count_cells(self.cells.axes.cell(records), self.num_cells)
 
     def log_likelihood(self, parameters: Parameters, summary: Array) -> Array:
         """The log-probability [] of all records."""
@@ -173,6 +221,23 @@ class Categorical(MappedModel):
         return None if self.table is None else partial(odds_ratios, self.table)
 
     @property
+    def level_names(self) -> dict[str, tuple[str, ...]]:
+        """The names of the levels by field."""
+        return self.cells.axes.level_names
+
+    def entry_labels(self, level_names: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """Cells by the names of their levels, odds ratios by those of neighbouring levels."""
+        axes = self.cells.axes.named(level_names)
+        if axes.levels is None or axes.cell_names is None:
+            return {}
+        if self.table is None:
+            return {"probabilities": (axes.cell_names,)}
+        first, second, *others = axes.levels
+        between = () if self.table[:2] == (2, 2) else (steps(first), steps(second))
+        ratios = (*between, *others)
+        return {"probabilities": (axes.cell_names,), "odds_ratio": ratios, "log_odds_ratio": ratios}
+
+    @property
     def bijections(self) -> dict[str, Bijection]:
         """The log-ratios of the possible probabilities."""
         return {"probabilities": self.cells.bijection}
@@ -183,11 +248,16 @@ class Support:
     """The possible records of a table: the cells that are no structural zeros."""
 
     cells: tuple[int, ...]
-    num_cells: int
+    axes: Axes
 
     def __call__(self) -> Records:
         """Every possible record [m]."""
-        return {"cell": jnp.asarray(self.places, jnp.result_type(int))}
+        return self.axes.records(jnp.asarray(self.places, jnp.result_type(int)))
+
+    @property
+    def num_cells(self) -> int:
+        """The number of all cells c."""
+        return self.axes.num_cells
 
     @property
     def places(self) -> np.ndarray:
@@ -202,7 +272,9 @@ class Support:
     @property
     def empty(self) -> dict[str, list[int]]:
         """The categories that no record takes, by field: stated, and so no mistake in a release that counts them."""
-        return {"cell": sorted(set(range(self.num_cells)) - set(self.cells))}
+        taken = np.unravel_index(self.places, self.axes.sizes)
+        named = zip(self.axes.fields, self.axes.sizes, taken, strict=True)
+        return {field: sorted(set(range(size)) - set(levels.tolist())) for field, size, levels in named}
 
     @property
     def bijection(self) -> Bijection:
@@ -224,26 +296,46 @@ class Support:
         return values if self.is_whole else jnp.zeros(self.num_cells, values.dtype).at[self.places].set(values)
 
 
-def records_at(parameters: Parameters, noise: Array) -> Records:
-    """The cells that contain these uniforms [n]."""
-    return {"cell": cells_at(noise, cell_edges(parameters["probabilities"]))}
+def read_sizes(concentration: Array, shape: Any, levels: tuple[tuple[str, ...], ...] | None) -> tuple[int, ...] | None:
+    """How many levels each variable has, by what was given; None where there is one axis of cells."""
+    if shape is not None:
+        return check_shape(shape, "a whole number of at least 2 for each variable")
+    if levels is not None:
+        return check_shape(tuple(map(len, levels)), "two or more levels of each variable")
+    return concentration.shape if concentration.ndim > 1 else None
 
 
-def noise_of(key: Key, parameters: Parameters, records: Records) -> Array:
-    """Uniforms [n] drawn within the records' cells."""
-    edges, cell = all_edges(cell_edges(parameters["probabilities"])), records["cell"]
-    return uniforms_within(key, edges[cell], edges[cell + 1])
+def flatten(concentration: Array, sizes: tuple[int, ...] | None) -> Array:
+    """The concentrations of all cells [c], in C order."""
+    if sizes is None or concentration.ndim == 1:
+        cells = as_vector("concentration", concentration, REMEDY, least=2)
+    elif concentration.shape in ((), sizes):
+        cells = jnp.broadcast_to(concentration, sizes).ravel()
+    else:
+        expected = f"one number, or numbers of shape {list(sizes)}"
+        fail("concentration", f"an array of shape {list(concentration.shape)}", expected, REMEDY)
+    if sizes is not None and prod(sizes) != cells.size:
+        expected = f"two or more numbers of levels with product {cells.size}"
+        fail("shape", sizes, expected, "Pass one concentration for each cell of the table.")
+    return cells
 
 
-def check_table(shape: Sequence[int], num_cells: int) -> tuple[int, ...]:
-    """The table's shape, or an error if its size is not the number of cells."""
-    expected = f"two or more numbers of levels with product {num_cells}"
+def name_axes(fields: Any, levels: Any, sizes: tuple[int, ...]) -> Axes:
+    """The variables of a table of these fields, or an error unless each has a number of levels."""
+    expected, remedy = f"{len(sizes)} different names, one for each variable", "Pass such as ['sex', 'admitted']."
+    if isinstance(fields, (str, bytes)) or not isinstance(fields, Sequence):
+        fail("fields", describe(fields), expected, remedy, error=TypeError)
+    names = tuple(map(check_field_name, fields))
+    if len(set(names)) != len(sizes) or len(names) != len(sizes):
+        fail("fields", list(names), expected, "Pass shape, too, or levels." if len(sizes) == 1 else remedy)
+    return Axes(names, sizes, read_levels(levels, sizes))
+
+
+def check_shape(shape: Any, expected: str) -> tuple[int, ...]:
+    """The numbers of levels, or an error unless each variable has at least two."""
     if isinstance(shape, (str, bytes)) or not isinstance(shape, Sequence):
         fail("shape", repr(shape), expected, "Pass a tuple such as (2, 3).", error=TypeError)
-    levels = tuple(check_count("shape", level, "A variable has at least two levels.", least=2) for level in shape)
-    if len(levels) < 2 or prod(levels) != num_cells:
-        fail("shape", levels, expected, "Pass one concentration for each cell of the table.")
-    return levels
+    return tuple(check_count("shape", level, "A variable has at least two levels.", least=2) for level in shape)
 
 
 def check_possible(possible: Any, num_cells: int, shape: Any) -> tuple[int, ...]:
@@ -262,6 +354,11 @@ def check_possible(possible: Any, num_cells: int, shape: Any) -> tuple[int, ...]
     if shape is not None and not np.all(flags):
         fail("shape", shape, "None beside impossible cells", "Odds ratios need every cell: compute those you want.")
     return tuple(np.flatnonzero(flags).tolist())
+
+
+def steps(levels: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of neighbouring levels."""
+    return tuple(f"{low}/{high}" for low, high in pairwise(levels))
 
 
 def odds_ratios(shape: tuple[int, ...], parameters: Parameters) -> Parameters:

@@ -213,7 +213,7 @@ def check_dict(name: str, value: Any, what: str) -> None:
     """Raise unless a function returned a dict."""
     if not isinstance(value, dict):
         expected, remedy = f"a dict of {what}", "Return a dict of named arrays."
-        fail(f"Model.{name}", type(value).__name__, expected, remedy, error=TypeError)
+        fail(f"Model.{name}", name_of(value), expected, remedy, error=TypeError)
 
 
 def check_scalar(name: str, value: Any) -> None:
@@ -269,7 +269,7 @@ def check_fit(model: Model, release: Any) -> None:
         on its records.
     """
     if not is_release(release):
-        fail("release", type(release).__name__, "a Release or LocalRelease", "Pass (model, release).", error=TypeError)
+        fail("release", name_of(release), "a Release or LocalRelease", "Pass (model, release).", error=TypeError)
     check_model(model)
     release.check_records(position_shapes(model, 1).records)
     if model.num_records not in (None, release.n):
@@ -280,6 +280,7 @@ def check_fit(model: Model, release: Any) -> None:
     for part in release.parts:
         if isinstance(part, Release):
             check_categories(model, part.statistic)
+            check_level_names(model, part)
             check_losses(model, part)
         check_channel(model, part)
         check_integer_noise(model, part)
@@ -297,6 +298,15 @@ def check_categories(model: Model, statistic: Any) -> None:
 def discrete_support_of(model: Model) -> Callable[[], Records] | None:
     """What lists the combinations of the values of discrete fields, if anything does."""
     return model.mixed.levels if model.mixed is not None else model.discrete_support
+
+
+def check_level_names(model: Model, release: Release) -> None:
+    """Raise if model and release have different names for the levels of a field, or the same ones in another order."""
+    released = release.level_names
+    for field, names in model.level_names.items():
+        if released.get(field, names) != names:
+            given, expected = f"levels {list(released[field])} of {field!r}", f"{list(names)}, as the model has"
+            fail("release", given, expected, "Give both the same names in the same order.")
 
 
 def check_channel(model: Model, release: Any) -> None:

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.pytree import PyTree, static
-from dpjax._util.validation import fail
+from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Key, Parameters
 from dpjax.models.arguments import as_array, as_scalar, as_shape
 from dpjax.models.bijections import POSITIVE, Bijection
@@ -141,7 +141,7 @@ def choose_coefficients(prior: Any, noise: Any, dim: int) -> Coefficients:
         return IndependentCoefficients(prior, variance, dim)
     if prior is not None:
         expected = "nothing beside a NormalInverseGammaPrior"
-        fail("coef_prior", type(prior).__name__, expected, "That prior includes coef; leave coef_prior out.")
+        fail("coef_prior", name_of(prior), expected, "That prior includes coef; leave coef_prior out.")
     check_conjugate(noise, dim)
     return ConjugateCoefficients(noise, dim)
 
@@ -150,7 +150,7 @@ def check_normal(prior: Any, dim: int) -> None:
     """Raise unless the prior is that of `dim` coefficients."""
     if not isinstance(prior, NormalPrior):
         remedy = "Pass NormalPrior(mean, scale), or a NormalInverseGammaPrior as noise_variance."
-        fail("coef_prior", type(prior).__name__, "a NormalPrior", remedy, error=TypeError)
+        fail("coef_prior", name_of(prior), "a NormalPrior", remedy, error=TypeError)
     for name in ("mean", "scale"):
         check_coefficients(f"coef_prior.{name}", getattr(prior, name), dim)
 

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from dpjax._util.jit import jit_unoptimized
 from dpjax._util.pytree import PyTree
-from dpjax._util.validation import fail
+from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Key, Parameters
 from dpjax.models.arguments import as_covariance, as_scalar, as_vector
 from dpjax.models.bijections import COVARIANCE, Bijection
@@ -128,7 +128,7 @@ def unknown_covariates(prior: NormalInverseWishartPrior) -> Covariates:
     """Covariates with a prior of their moments, or an error if it is not valid."""
     if not isinstance(prior, NormalInverseWishartPrior):
         expected, remedy = "a NormalInverseWishartPrior", "Or pass covariate_mean and covariate_cov."
-        fail("covariate_prior", type(prior).__name__, expected, remedy, error=TypeError)
+        fail("covariate_prior", name_of(prior), expected, remedy, error=TypeError)
     mean = as_vector("covariate_prior.mean", prior.mean, "Pass one mean for each covariate, [p].")
     as_covariance("covariate_prior.scale", prior.scale, mean.size)
     for name in ("precision", "degrees"):

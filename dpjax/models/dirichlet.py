@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from dpjax._util.pytree import static
-from dpjax._util.validation import check_count, fail
+from dpjax._util.validation import check_count, fail, name_of
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.arguments import as_array
 from dpjax.models.bijections import POSITIVE, Bijection, MappedModel
@@ -95,7 +95,7 @@ class Dirichlet(MappedModel):
 def check_prior(prior: GammaPrior, dim: int) -> None:
     """Raise unless the prior fits the shapes of `dim` shares."""
     if not isinstance(prior, GammaPrior):
-        fail("shape_prior", type(prior).__name__, "a GammaPrior", "Pass GammaPrior(shape, rate).", error=TypeError)
+        fail("shape_prior", name_of(prior), "a GammaPrior", "Pass GammaPrior(shape, rate).", error=TypeError)
     for name, value in (("shape", prior.shape), ("rate", prior.rate)):
         given = as_array(f"shape_prior.{name}", value, "numbers", "Pass numbers.").shape
         if given not in ((), (dim,)):

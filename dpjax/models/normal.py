@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jax.scipy.stats import norm
 from jax.typing import ArrayLike
 
-from dpjax._util.validation import fail
+from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records, Statistic
 from dpjax.models.arguments import as_scalar
 from dpjax.models.bijections import Bijection, MappedModel
@@ -140,6 +140,6 @@ class Normal(MappedModel):
 def check_mean_prior(prior: NormalPrior) -> None:
     """Raise unless the prior is that of one number."""
     if not isinstance(prior, NormalPrior):
-        fail("mean_prior", type(prior).__name__, "a NormalPrior", "Pass NormalPrior(mean, scale).", error=TypeError)
+        fail("mean_prior", name_of(prior), "a NormalPrior", "Pass NormalPrior(mean, scale).", error=TypeError)
     for name in ("mean", "scale"):
         as_scalar(f"mean_prior.{name}", getattr(prior, name), "The mean of one field takes one number.")

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import SHOWN, check_array, check_key, fail, is_traced
+from dpjax._util.validation import SHOWN, check_array, check_key, fail, is_traced, name_of
 from dpjax.base import Key, Model, Parameters, Records
 from dpjax.models.data_sets import check_names_free
 from dpjax.models.simulation import Position, draw_position_at, parameter_shapes, position_shapes
@@ -83,7 +83,7 @@ def check_position(model: Model, n: int, position: Any, rng_key: Key | None) -> 
 def check_names(argument: str, given: Any, expected: dict[str, Any], remedy: str) -> None:
     """Raise unless a dict has these names."""
     if not isinstance(given, dict):
-        fail(argument, type(given).__name__, f"a dict of {sorted(expected)}", remedy, error=TypeError)
+        fail(argument, name_of(given), f"a dict of {sorted(expected)}", remedy, error=TypeError)
     if set(given) != set(expected):
         fail(argument, f"a dict of {sorted(map(str, given))}", f"a dict of {sorted(expected)}", remedy)
 

@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from dpjax._util.pytree import PyTree, static
-from dpjax._util.validation import check_positive, fail
+from dpjax._util.validation import check_positive, fail, name_of
 from dpjax.base import Array, Key, Parameters
 from dpjax.models.arguments import as_scalar, is_numeric
 from dpjax.models.bijections import POSITIVE, Bijection
@@ -118,6 +118,6 @@ def positive(name: str, given: Any, prior_type: type[GammaPrior] | type[InverseG
         return Learned(name, given)
     expected, remedy = f"a number or {prior_type.__name__}(...)", "Pass the known value, or a prior to learn it."
     if not is_numeric(given):
-        fail(argument, type(given).__name__, expected, remedy, error=TypeError)
+        fail(argument, name_of(given), expected, remedy, error=TypeError)
     check_positive(argument, given, remedy)
     return Known(as_scalar(argument, given, remedy))

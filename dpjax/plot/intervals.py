@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from dpjax._util.validation import check_share, describe, fail, name_of
+from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import entry_names
 from dpjax.importance import ImportanceSample, quantile_function
 from dpjax.plot.style import legend_above, new_axes, styles_of, tidy
@@ -58,7 +59,10 @@ def forest(
     ['naive', 'dpjax']
     """
     check_share("level", level)
-    drawn = {label: entries_of(label, answer) for label, answer in check_answers(answers).items()}
+    labels = {
+        name: axes for one in check_answers(answers).values() for name, axes in getattr(one, "labels", {}).items()
+    }
+    drawn = {label: entries_of(label, answer, labels) for label, answer in answers.items()}
     rows = choose_rows(drawn, names)
     axes = new_axes(axes, 6.0, 1.1 + (0.22 + 0.13 * len(drawn)) * len(rows))
     for place, (label, style) in enumerate(styles_of(drawn).items()):
@@ -83,7 +87,7 @@ def check_answers(answers: Any) -> Mapping[str, Any]:
     return answers
 
 
-def entries_of(label: str, answer: Any) -> dict[str, Draws]:
+def entries_of(label: str, answer: Any, labels: Labels) -> dict[str, Draws]:
     """The draws of every scalar in a result, by name."""
     draws = getattr(answer, "draws", answer)
     if not isinstance(draws, Mapping):
@@ -95,9 +99,8 @@ def entries_of(label: str, answer: Any) -> dict[str, Draws]:
         array = check_leaf(f"answers[{label!r}][{name!r}]", leaf, leading)
         flat = array.reshape(np.prod(array.shape[:leading]), -1)
         weights = weights_of(answer, array.shape[:leading])
-        entries |= {
-            row: (flat[:, place], weights) for place, row in enumerate(entry_names(name, {"": array[(0,) * leading]}))
-        }
+        rows = entry_names(name, {"": array[(0,) * leading]}, labels)
+        entries |= {row: (flat[:, place], weights) for place, row in enumerate(rows)}
     return entries
 
 

@@ -38,7 +38,7 @@ def plot_predictive(
     posterior: "Posterior",
     key: Key,
     *,
-    num_draws: int | None = None,
+    num_samples: int | None = None,
     level: float = 0.95,
     show: Sequence[int] | None = None,
     labels: Sequence[str] | None = None,
@@ -48,9 +48,9 @@ def plot_predictive(
     check_key("key", key)
     check_share("level", level)
     available = posterior.info["acceptance_rate"].size
-    wanted = min(MAX_DRAWS, available) if num_draws is None else check_count("num_draws", num_draws)
+    wanted = min(MAX_DRAWS, available) if num_samples is None else check_count("num_samples", num_samples)
     if wanted < MIN_DRAWS:
-        fail("num_draws", wanted, f"at least {MIN_DRAWS} predicted releases", "Ask for more, or sample more.")
+        fail("num_samples", wanted, f"at least {MIN_DRAWS} predicted releases", "Ask for more, or sample more.")
     if isinstance(posterior.release, LocalRelease):
         check_one_column(posterior.release, show, labels)
         axes = new_axes(axes)
@@ -58,7 +58,7 @@ def plot_predictive(
         draw_values(axes, np.reshape(values, (wanted, -1)), np.ravel(released), level)
         return axes
     size = len(posterior.released)
-    names, (places,) = check_labels(labels, size), choose_places(show, [slice(0, size)])
+    names, (places,) = check_labels(labels, posterior.release, size), choose_places(show, [slice(0, size)])
     axes = new_axes(axes, min(max(4.5, 0.3 * len(places) + 2), 14.0))
     values, released = (np.asarray(each, float) for each in posterior.predict(key, wanted))
     draw_numbers(axes, values[:, places], released[places], level)

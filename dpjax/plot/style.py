@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from dpjax._util.validation import fail, read_numbers, summarize
+from dpjax._util.validation import fail, name_of, read_numbers, summarize
+from dpjax.release import PrivateRelease, Release
+from dpjax.statistics.base import coordinate_names_of
 
 POSTERIOR = "#1f6fb4"
 """Colour of results of dpjax; blue and orange differ for every kind of colour vision, and in brightness."""
@@ -49,7 +51,7 @@ def new_axes(axes: Any = None, width: float = 5.5, height: float = 3.2) -> Any:
         return new_panels(1, 1, width, height)[0]
     if not hasattr(axes, "plot"):
         remedy = "Pass one panel of plt.subplots(), or leave it out for a new figure."
-        fail("axes", type(axes).__name__, "one Matplotlib Axes", remedy, error=TypeError)
+        fail("axes", name_of(axes), "one Matplotlib Axes", remedy, error=TypeError)
     return axes
 
 
@@ -117,9 +119,10 @@ def legend_above(axes: Any, *, stacked: bool = False) -> None:
     axes.legend(frameon=False, fontsize="small", handlelength=1.4, columnspacing=1.2, **place)
 
 
-def check_labels(labels: Sequence[str] | None, size: int) -> np.ndarray:
-    """The names [d] of the released numbers, by default their places."""
-    names = np.arange(size).astype(str) if labels is None else np.asarray(labels, str)
+def check_labels(labels: Sequence[str] | None, release: PrivateRelease, size: int) -> np.ndarray:
+    """The names [d] of the released numbers, by default those of the statistic or their places."""
+    own = coordinate_names_of(release.statistic if isinstance(release, Release) else None, size)
+    names = np.asarray(own if labels is None else labels, str)
     if names.shape != (size,):
         fail("labels", f"shape {list(names.shape)}", f"{size} names", "Give each released number a name.")
     return names

@@ -82,7 +82,7 @@ def plot_table(
     check_share("level", level)
     release, support = check_table(posterior)
     matrix = sums_of(release, support)
-    names = check_labels(labels, matrix.shape[0])
+    names = check_labels(labels, release, matrix.shape[0])
     parts = choose_places(show, [where for _, where in parts_of(release.mechanism, matrix.shape[0])])
     panels = choose_panels(axes, parts)
     what, draws = draws_of(posterior, support, matrix, key)

@@ -6,8 +6,8 @@ cost no privacy beyond it.
 """
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -25,6 +25,7 @@ from dpjax.models.data_sets import NUMBER
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.posterior.further import draw_further, spacing_of
+from dpjax.posterior.reports import level_names_of
 from dpjax.release import PrivateRelease, Release
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class DataSets:
         How many of each possible record there are [data set, c]; None if records are listed.
     num_records
         How many records each data set has [data set]; of listed records the others are padding.
+    level_names
+        The names of the levels of fields that have such, which `frame` shows in place of their numbers.
 
     Examples
     --------
@@ -104,6 +107,7 @@ class DataSets:
     records: Records
     counts: np.ndarray | None
     num_records: np.ndarray
+    level_names: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.num_records)
@@ -129,7 +133,8 @@ class DataSets:
         """
         from dpjax.diagnostics.frames import to_frame
 
-        return to_frame(self[number])
+        data = self[number]
+        return to_frame(data | {name: np.asarray(names)[data[name]] for name, names in self.level_names.items()})
 
     def combine(self, estimates: ArrayLike, covariances: ArrayLike) -> Combined:
         """What analyses of all data sets say together; see `combine`, whose rule is that of the kind of data."""
@@ -229,7 +234,7 @@ def complete(posterior: "Posterior", key: Key, num: int) -> DataSets:
     key_spacing, key_draws = jax.random.split(key)
     drawn = draw_further(posterior, key_draws, num, spacing_of(posterior, key_spacing), take_data)
     formed = latent_form(posterior.model, posterior.release, posterior.plan.imputation)[1]
-    return as_data_sets(posterior.model, formed, *drawn)
+    return replace(as_data_sets(posterior.model, formed, *drawn), level_names=level_names_of(posterior))
 
 
 def take_data(state: GibbsState) -> tuple[Parameters, Records]:
@@ -256,11 +261,14 @@ def as_data_sets(model: Model, formed: PrivateRelease, parameters: Parameters, r
     return DataSets("completed", parameters, records, None, np.full(number, length))
 
 
-def synthesize(key: Key, model: Model, parameters: Parameters, n: int) -> DataSets:
+def synthesize(
+    key: Key, model: Model, parameters: Parameters, n: int, level_names: Mapping[str, Sequence[str]]
+) -> DataSets:
     """A data set of n new records at each of the parameters [data set, ...]; see `Posterior.synthetic`."""
     check_count("n", n)
     records = {name: np.asarray(leaf) for name, leaf in draw_records(model, n, key, parameters).items()}
-    return DataSets("synthetic", parameters, records, None, np.full(len(next(iter(records.values()))), n))
+    sizes = np.full(len(next(iter(records.values()))), n)
+    return DataSets("synthetic", parameters, records, None, sizes, level_names)
 
 
 def default_size(posterior: "Posterior") -> int:

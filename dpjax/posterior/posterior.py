@@ -6,23 +6,24 @@ from typing import Any
 
 import numpy as np
 
+from dpjax._util.printing import Printed
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Key, Model, Parameters
+from dpjax.data_augmentation.counts.table import COUNTS
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.data_augmentation.refresh import RefreshTuning
 from dpjax.diagnostics.frames import to_frame
 from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
-from dpjax.diagnostics.warnings import (
-    advise,
-)
+from dpjax.diagnostics.warnings import advise
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.simulation import GibbsState, draw_values, parameter_shapes
 from dpjax.posterior.completed import DataSets, complete, default_size, synthesize
 from dpjax.posterior.concatenate import join_runs
+from dpjax.posterior.pictures import Pictures
 from dpjax.posterior.prediction import Prediction, make_prediction
-from dpjax.posterior.reports import APPROXIMATE, describe, warn_of
+from dpjax.posterior.reports import APPROXIMATE, describe, labels_of, level_names_of, warn_of
 from dpjax.posterior.saving import Saved
 from dpjax.posterior.streaming import StreamingDraws
 from dpjax.release import PrivateRelease
@@ -35,7 +36,7 @@ Predictor = Callable[[Key, Model, Any, Parameters], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior(Saved):
+class Posterior(Printed, Pictures, Saved):
     """Draws from p(parameters | release).
 
     It can be pickled. A pickle holds what can be built again of model, release and plan. A part with functions that are
@@ -175,9 +176,9 @@ class Posterior(Saved):
         """
         if self.streaming is None:
             figures = {name: summarize(draws, quantiles) for name, draws in self.draws.items()}
-            table = tabulate(figures, APPROXIMATE if self.approximate else "")
+            table = tabulate(figures, APPROXIMATE if self.approximate else "", self.labels)
         else:
-            table = tabulate(self.streaming.figures(quantiles), NOT_KEPT)
+            table = tabulate(self.streaming.figures(quantiles), NOT_KEPT, self.labels)
         warn_of(self, table)
         return table if names is None else table.take(names)
 
@@ -210,9 +211,9 @@ class Posterior(Saved):
         TypeError
             If the draws were not kept.
         """
-        draws = dict(self.draws)
         chain, draw = np.indices(self.info["acceptance_rate"].shape)
-        return to_frame(draws, 2, {"chain": chain.ravel(), "draw": draw.ravel()})
+        index = {"chain": chain.ravel(), "draw": draw.ravel()}
+        return to_frame(dict(self.draws), 2, index, self.labels)
 
     def completed(self, key: Key, num: int) -> DataSets:
         """Completed data sets: the confidential records as imputed, draws from p(parameters, records | release).
@@ -271,9 +272,9 @@ class Posterior(Saved):
         """
         check_key("key", key)
         _, parameters = self._take_parameters(check_count("num", num))
-        return synthesize(key, self.model, parameters, default_size(self) if n is None else n)
+        return synthesize(key, self.model, parameters, default_size(self) if n is None else n, level_names_of(self))
 
-    def predict(self, key: Key, num_draws: int | None = None) -> Prediction:
+    def predict(self, key: Key, num_samples: int | None = None) -> Prediction:
         """Releases drawn from the posterior predictive: for each draw new records, and a new release of them.
 
         If the number of records is unknown, there are as many as in the draw.
@@ -286,11 +287,11 @@ class Posterior(Saved):
         ----------
         key
             One typed key.
-        num_draws
+        num_samples
             How many draws to use, evenly spaced among those of all chains; by default all.
         """
         check_key("key", key)
-        chosen, parameters = self._take_parameters(num_draws)
+        chosen, parameters = self._take_parameters(num_samples)
         if is_unknown(self.release):
             parameters[NUMBER] = merge(self.draws[NUMBER])[chosen]
         if self.predictor is not None:
@@ -303,193 +304,42 @@ class Posterior(Saved):
         return make_prediction(values[:, : len(self.released)], self.released)
 
     @property
+    def labels(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """The names of the entries of the draws, one tuple for each axis, where levels have names."""
+        return labels_of(self)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """How many records took each possible value, as imputed [chain, draw, c]; cells of a table are in C order.
+
+        Raises
+        ------
+        TypeError
+            If they were not kept: `dpjax.sample` keeps them with ``collect="counts"``.
+        """
+        collected = self.collected
+        if not (isinstance(collected, dict) and COUNTS in collected):
+            fail("counts", "draws without them", "imputed counts", 'Sample with collect="counts".', error=TypeError)
+        return np.asarray(collected[COUNTS])
+
+    @property
     def released(self) -> np.ndarray:
         """The value of the release [d], or [n, ...]."""
         return np.asarray(self.release.observed)
 
-    def _take_parameters(self, num_draws: int | None) -> tuple[np.ndarray, Parameters]:
+    def _take_parameters(self, num_samples: int | None) -> tuple[np.ndarray, Parameters]:
         """The numbers [draw] of evenly spaced draws among those of all chains, and their parameters [draw, ...]."""
         draws = {name: merge(self.draws[name]) for name in parameter_shapes(self.model)}
-        chosen = self.choose_draws(num_draws)
+        chosen = self.choose_draws(num_samples)
         return chosen, {name: leaf[chosen] for name, leaf in draws.items()}
 
-    def choose_draws(self, num_draws: int | None) -> np.ndarray:
+    def choose_draws(self, num_samples: int | None) -> np.ndarray:
         """The numbers [draw] of evenly spaced draws among those of all chains."""
         available = self.info["acceptance_rate"].size
-        wanted = available if num_draws is None else check_count("num_draws", num_draws)
+        wanted = available if num_samples is None else check_count("num_samples", num_samples)
         if wanted > available:
-            fail("num_draws", wanted, f"at most {available}, the draws there are", "Ask for fewer, or sample more.")
+            fail("num_samples", wanted, f"at most {available}, the draws there are", "Ask for fewer, or sample more.")
         return np.linspace(0, available - 1, wanted).round().astype(int)
-
-    def plot_forest(
-        self,
-        beside: Mapping[str, Any] | None = None,
-        *,
-        names: Sequence[str] | None = None,
-        level: float = 0.95,
-        axes: Any = None,
-    ) -> Any:
-        """Median, central half and central `level` of each parameter, beside other answers; see `dpjax.plot.forest`.
-
-        Parameters
-        ----------
-        beside
-            Other answers by name, such as ``{"non-private": draws, "naive": draws}``, drawn above this one.
-        names
-            As in `dpjax.plot.forest`, which compares answers that are no `Posterior`.
-        level
-            As there.
-        axes
-            As there.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
-        TypeError, ValueError
-            If another answer has no draws, or not of the parameters asked for.
-        """
-        from dpjax.plot.intervals import check_answers, forest
-
-        others = {} if beside is None else check_answers(beside)
-        return forest({**others, "dpjax": self}, names=names, level=level, axes=axes)
-
-    def plot_predictive(
-        self,
-        key: Key,
-        *,
-        num_draws: int | None = None,
-        level: float = 0.95,
-        show: Sequence[int] | None = None,
-        labels: Sequence[str] | None = None,
-        axes: Any = None,
-    ) -> Any:
-        """The released value beside releases that the posterior predicts, to see whether the model fits.
-
-        Each number of a released sum has a bar with the central half and the central `level` of the predictions, less
-        their mean and in units of their standard deviation. It has a mark for what was released, which is orange
-        outside of its bar. The values of a local release are shown together: how many records fall in each bin, over
-        the band that holds that number with probability `level`.
-
-        Parameters
-        ----------
-        key
-            For `predict`.
-        num_draws
-            How many releases to predict, at least 20; by default 400, or as many as there are draws.
-        level
-            The probability that each bar, or the band at each bin, holds.
-        show
-            The places of the numbers to show in a released sum [d]; by default the first 60.
-        labels
-            Names of all numbers of a released sum [d]; by default their places.
-        axes
-            Matplotlib axes to draw into; by default those of a new figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
-        TypeError, ValueError
-            If there are too few draws, places and labels do not fit the release, or a local release has several values
-            for a record.
-
-        Notes
-        -----
-        Among many numbers some are outside of their bars by chance: one in twenty at a level of 0.95.
-        """
-        from dpjax.plot.predictive import plot_predictive
-
-        return plot_predictive(self, key, num_draws=num_draws, level=level, show=show, labels=labels, axes=axes)
-
-    def plot_acceptance(self, *, epsilon: float | None = None, axes: Any = None) -> Any:
-        """How many proposals to each record were accepted in a sweep, and the least that theory allows for their mean.
-
-        Each record has a dot for the mean over chains, and a line from the lowest chain to the highest. The dashed line
-        is e^(−ε) for IMwG and m / (m + e^ε − 1) for SOMA with m attempts (Xiong and Ju 2025, Theorem 12 and Remark 4).
-        Here ε bounds the log ratio of the release's density between records that differ in one.
-
-        Parameters
-        ----------
-        epsilon
-            ε for replacing one record. By default what follows from Laplace noise and the range of a statistic of
-            dpjax, else what the mechanism's `Privacy` promises; without either no line is drawn.
-        axes
-            Matplotlib axes to draw into; by default those of a new figure.
-
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
-        TypeError, ValueError
-            If no records were imputed, or ε is no positive number.
-        """
-        from dpjax.plot.acceptance import plot_acceptance
-
-        return plot_acceptance(self, epsilon=epsilon, axes=axes)
-
-    def plot_table(
-        self,
-        key: Key | None = None,
-        *,
-        level: float = 0.9,
-        show: Sequence[int] | None = None,
-        labels: Sequence[str] | None = None,
-        axes: Any = None,
-    ) -> Any:
-        """A released table: the published numbers, least squares, and the posterior of what was summed.
-
-        Each part of a joint release has a panel, and each released number three marks in it. The first is the number
-        with a bar of its noise. The second is the estimate by weighted least squares on the whole release, which may be
-        negative. The third is the posterior mean and interval of the sum of counts that was released.
-
-        Parameters
-        ----------
-        key
-            With a key the chains make 250 further steps each, whose sums are shown. It is not needed if counts were
-            imputed and collected, by ``sample(imputation=dpjax.counts(), collect=lambda state: {"counts":
-            state.latent.records["counts"][0]})``. Without
-            either, the sums that the parameters expect stand in for them, and the legend says so.
-        level
-            The probability that bars and intervals hold.
-        show
-            The places of the numbers to show in the released value [d]; by default the first 60 of each part.
-        labels
-            Names of all released numbers [d]; by default their places.
-        axes
-            Matplotlib axes to draw into, one for each part that is shown; by default those of a new figure.
-
-        Returns
-        -------
-        numpy.ndarray
-            The axes [part].
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
-        TypeError, ValueError
-            If the release is no noisy sum, the model's records are not of finitely many kinds, or places, labels and
-            axes do not fit the release.
-        """
-        from dpjax.plot.tables import plot_table
-
-        return plot_table(self, key, level=level, show=show, labels=labels, axes=axes)
 
 
 def merge(draws: np.ndarray) -> np.ndarray:

@@ -30,7 +30,7 @@ class Prediction(NamedTuple):
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
     >>> posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=100, num_samples=200, progress=False)
-    >>> prediction = posterior.predict(jax.random.key(2), num_draws=50)
+    >>> prediction = posterior.predict(jax.random.key(2), num_samples=50)
     >>> prediction.values.shape
     (50, 1)
     >>> prediction.released.tolist()
@@ -53,7 +53,7 @@ def make_prediction(values: Any, released: np.ndarray) -> Prediction:
 
 
 def sample_prior_predictive(
-    key: Key, model: Model, release_design: PrivateRelease, num_draws: int = 1_000
+    key: Key, model: Model, release_design: PrivateRelease, num_samples: int = 1_000
 ) -> Prediction:
     """Releases drawn from the prior predictive: for each draw parameters, records, and a release of them.
 
@@ -68,7 +68,7 @@ def sample_prior_predictive(
         What is believed about the records.
     release_design
         The release whose mechanism, statistic and n are used; its value is only handed on, as `Prediction.released`.
-    num_draws
+    num_samples
         How many releases to draw.
 
     Raises
@@ -81,16 +81,16 @@ def sample_prior_predictive(
     >>> import jax, dpjax
     >>> model = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
     >>> design = dpjax.Release([0.0], dpjax.Laplace(2.0), dpjax.statistics.total("y", -3.0, 3.0), n=20)
-    >>> sample_prior_predictive(jax.random.key(1), model, design, num_draws=5).values.shape
+    >>> sample_prior_predictive(jax.random.key(1), model, design, num_samples=5).values.shape
     (5, 1)
     """
     check_key("key", key)
-    check_count("num_draws", num_draws)
+    check_count("num_samples", num_samples)
     check_fit(model, release_design)
     released = np.asarray(release_design.observed)
     model, release_design = draw_number(model, release_design)
     prior_key, release_key = jax.random.split(key)
-    parameters = draw_parameters(prior_key, model, num_draws)
-    values = draw_values(release_key, model, release_design, parameters, num_draws)
+    parameters = draw_parameters(prior_key, model, num_samples)
+    values = draw_values(release_key, model, release_design, parameters, num_samples)
     # The count form fills a value up to the length of the sums.
     return make_prediction(values[:, : len(released)], released)

@@ -31,6 +31,17 @@ FEW_ACCEPTED = 0.01
 """Share of accepted refreshes below which they are no search for other modes."""
 
 
+def level_names_of(posterior: "Posterior") -> dict[str, tuple[str, ...]]:
+    """The names of the levels of the records' fields, as far as the release or the model has them."""
+    known = [part for part in (posterior.release, posterior.model) if not is_missing(part)]
+    return {field: names for part in known for field, names in part.level_names.items()}
+
+
+def labels_of(posterior: "Posterior") -> dict[str, tuple[tuple[str, ...], ...]]:
+    """The names of the entries of parameters and derived quantities, by those of the levels."""
+    return {} if is_missing(posterior.model) else posterior.model.entry_labels(level_names_of(posterior))
+
+
 def describe(posterior: "Posterior") -> str:
     """How many draws there are, of what, and the sweep that they were made by."""
     num_chains, num_draws = posterior.info["acceptance_rate"].shape
@@ -38,7 +49,7 @@ def describe(posterior: "Posterior") -> str:
         head = f"{num_chains} chains of {num_draws} draws of {', '.join(posterior.draws) or 'no parameters'}"
     else:
         head = f"{num_chains} chains of {posterior.streaming.describe()}"
-    ended = f"\n{posterior.ended}" if posterior.ended else ""
+    ended = f"; {posterior.ended}" if posterior.ended else ""
     return f"{head}{', interrupted' if posterior.interrupted else ''}{ended}\n{describe_sweep(posterior)}"
 
 
@@ -91,4 +102,6 @@ def stuck_of(posterior: "Posterior") -> list[str]:
     draws = posterior.draws if posterior.streaming is None else posterior.streaming.spreads()
     free = {} if is_missing(posterior.model) else free_numbers(posterior.model, draws)
     plan, rates = posterior.plan, posterior.info["acceptance_rate"]
-    return name_stuck(draws, free) + (name_refused(rates, plan) if isinstance(plan, SweepPlan) else [])
+    return name_stuck(draws, free, labels=posterior.labels) + (
+        name_refused(rates, plan) if isinstance(plan, SweepPlan) else []
+    )

@@ -31,6 +31,10 @@ class PrivateRelease(Protocol):
         """What came through one mechanism each: sums, and fields of the records."""
 
     @property
+    def level_names(self) -> dict[str, tuple[str, ...]]:
+        """The names of the categories of the records' fields, as far as they were released with names."""
+
+    @property
     def is_noisy_sum(self) -> bool:
         """Whether `observed` [d] less the summed statistic [d] of the confidential records is the mechanism's noise."""
 

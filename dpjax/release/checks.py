@@ -25,11 +25,13 @@ class PrecisionWarning(UserWarning):
     """Single precision is too coarse for the numbers of a release."""
 
 
-def as_vector(argument: str, value: Any, remedy: str) -> Array:
-    """The released value [d] in the default float dtype; one number becomes [1]."""
+def as_vector(argument: str, value: Any, remedy: str, table: tuple[int, ...] = ()) -> Array:
+    """The released value [d] in the default float dtype; one number becomes [1], and a table of this shape a vector."""
     _check_numbers(argument, value, remedy)
     vector = jnp.atleast_1d(jnp.asarray(value, jnp.result_type(float)))
     _check_exact(argument, value, vector)
+    if vector.shape == table:
+        return vector.ravel()
     if vector.ndim != 1:
         fail(argument, f"shape {list(vector.shape)}", "a vector [d]", remedy)
     return vector

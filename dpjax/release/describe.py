@@ -16,7 +16,7 @@ from dpjax.release.fields import FieldValues
 from dpjax.release.local import LocalRelease
 from dpjax.release.microdata import Microdata
 from dpjax.release.summed import Release
-from dpjax.release.unknown_count import UnknownCount
+from dpjax.release.unknown_count import UnknownCount, number_in_words
 from dpjax.statistics import RecordStatistic, Stacked
 from dpjax.statistics.base import Norm, dimension_of, is_whole, words_of
 
@@ -78,9 +78,8 @@ def describe(release: Release | LocalRelease | Microdata) -> str:
     if not isinstance(release, Release):
         remedy = "Pass a dpjax.Release, a dpjax.LocalRelease or dpjax.Microdata."
         fail("release", name_of(release), "a release", remedy, error=TypeError)
-    lines = [
-        f"{sentence(words_of(release.statistic))}, over {number(release.n)}: {quantity(len(release.value), 'number')}."
-    ]
+    what, size = sentence(words_of(release.statistic)), quantity(len(release.value), "number")
+    lines = [f"{what}, over {number_in_words(release.n)}: {size}."]
     lines += [f"Noise: {release.mechanism.words()}."]
     lines += [f"{words}: {told(release, relation)}." for relation, words in RELATIONS.items()]
     whole = [release.mechanism] if release.mechanism.parts is not None else []
@@ -164,11 +163,6 @@ def statement(privacy: Privacy) -> str:
     given = ", ".join(f"{name} = {value:g}" for name, value in numbers.items() if value is not None)
     whom = "" if privacy.max_rows is None else f", for persons of at most {quantity(privacy.max_rows, 'record')} each"
     return f"{privacy.notion} privacy, {given}, {privacy.neighbours} neighbours{whom}"
-
-
-def number(n: Any) -> str:
-    """The number of records."""
-    return "an unknown number of records" if isinstance(n, UnknownCount) else f"n = {quantity(n, 'record')}"
 
 
 def sentence(text: str) -> str:

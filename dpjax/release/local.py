@@ -5,6 +5,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from dpjax._util.printing import Printed
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Key, Records
@@ -12,11 +13,12 @@ from dpjax.mechanisms.base import Mechanism
 from dpjax.release import json
 from dpjax.release.fields import FieldValues
 from dpjax.release.microdata import Microdata
+from dpjax.release.printing import show
 
 
 @frozen_pytree
-@dataclass(frozen=True, eq=False)
-class LocalRelease(FieldValues):
+@dataclass(frozen=True, eq=False, repr=False)
+class LocalRelease(FieldValues, Printed):
     """One released value per record, independent of each other given the records.
 
     A dict of fields in place of the values makes `dpjax.Microdata` of them.
@@ -70,6 +72,20 @@ class LocalRelease(FieldValues):
         if self.channel.exact:
             remedy = "Pass known fields beside others: LocalRelease({field: (values, dpjax.Exact()), ...})."
             fail("channel", name_of(self.channel), "a channel that hides the record", remedy)
+
+    def __repr__(self) -> str:
+        return show("LocalRelease", f"`{self.field}` of each record", self.channel, self.values, self.n)
+
+    def describe(self) -> str:
+        """What was released, by what noise, and what that promises, as by `dpjax.describe`."""
+        from dpjax.release.describe import describe
+
+        return describe(self)
+
+    @property
+    def level_names(self) -> dict[str, tuple[str, ...]]:
+        """Categories have no names here."""
+        return {}
 
     @property
     def is_noisy_sum(self) -> bool:

@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.printing import Printed
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import describe, fail, is_traced, name_of
 from dpjax.base import Array, Key, Records, Statistic
@@ -20,14 +21,14 @@ from dpjax.release import json
 from dpjax.release.base import PrivateRelease
 from dpjax.release.fields import FieldValues
 from dpjax.release.summed import Release
-from dpjax.release.unknown_count import check_number_known
+from dpjax.release.unknown_count import check_number_known, number_in_words
 
 __all__ = ["Microdata", "check_drawn_whole", "has_exact"]
 
 
 @frozen_pytree
-@dataclass(frozen=True, eq=False)
-class Microdata:
+@dataclass(frozen=True, eq=False, repr=False)
+class Microdata(Printed):
     """Several fields of each of n records, each field exact, perturbed by a channel of its own, or missing.
 
     Given the records all values are independent of each other. Exact values condition the model. Perturbed and missing
@@ -102,6 +103,22 @@ class Microdata:
     def exact(self) -> dict[str, FieldValues]:
         """The fields that are exact."""
         return {name: field for name, field in self.fields.items() if field.channel.exact}
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"`{name}` ({field.channel.words()})" for name, field in self.fields.items())
+        beside = [] if self.summed is None else ["beside: " + repr(self.summed).splitlines()[1]]
+        return "\n".join([f"Microdata of {number_in_words(self.n)}", f"fields: {fields}", *beside])
+
+    def describe(self) -> str:
+        """What was released, by what noise, and what that promises, as by `dpjax.describe`."""
+        from dpjax.release.describe import describe
+
+        return describe(self)
+
+    @property
+    def level_names(self) -> dict[str, tuple[str, ...]]:
+        """The names of categories that the sum has."""
+        return {} if self.summed is None else self.summed.level_names
 
     @property
     def is_noisy_sum(self) -> bool:

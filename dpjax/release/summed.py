@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.printing import Printed
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
@@ -30,33 +31,45 @@ from dpjax.release.checks import (
     one_record,
     warn_where_coarse,
 )
-from dpjax.release.unknown_count import UnknownCount, check_number_known, expected_number, read_number
-from dpjax.statistics.base import dimension_of, statistic_at
+from dpjax.release.printing import show
+from dpjax.release.tables import read_table
+from dpjax.release.unknown_count import (
+    UnknownCount,
+    check_number_known,
+    expected_number,
+    read_number,
+)
+from dpjax.statistics.base import dimension_of, level_names_of, statistic_at, words_of
+from dpjax.statistics.tables import Cells
 
 
 @frozen_pytree
-@dataclass(frozen=True, eq=False)
-class Release:
+@dataclass(frozen=True, eq=False, repr=False)
+class Release(Printed):
     """One released value, whose distribution given the records depends on their summed statistic alone.
 
     Parameters
     ----------
     value : [d]
-        What was released: the noisy sum over records of the statistic. A number becomes [1]. Of a mechanism that
-        releases draws of its own, such as `dpjax.SmoothedHistogram`, the numbers that it drew given the sum.
+        What was released: the noisy sum over records of the statistic. A number becomes [1]. Of
+        `dpjax.statistics.cells` also the table: an array with an axis for each field, or a DataFrame or a Series of
+        pandas, whose index and columns are named like the fields. Of a mechanism that releases draws of its own, such
+        as `dpjax.SmoothedHistogram`, the numbers that it drew given the sum.
     mechanism
         The noise: one of dpjax's mechanisms, or any object with ``log_density(value, statistic) -> []`` and
         ``sample(key, statistic) -> [d]``. What else it may have is in `dpjax.mechanisms.base`.
     statistic
         The function ``record -> [d]`` of one record; one of `dpjax.statistics` or any of your own. Programs are
-        compiled for it, so build it once: a lambda written anew is a new statistic.
+        compiled for it, so build it once: a lambda written anew is a new statistic. None for a table of pandas: its
+        statistic is then `dpjax.statistics.cells` of the variables and levels that it names.
     n
-        The public number of records, or an `UnknownCount` if there is none.
+        The public number of records, or an `UnknownCount` if there is none. It has no default.
 
     Raises
     ------
     TypeError, ValueError
-        If the value is not finite, or its shape fits neither mechanism nor statistic. If a discrete mechanism is given
+        If the value is not finite, or its shape fits neither mechanism nor statistic. If a table has other names than its
+        statistic. If a discrete mechanism is given
         values that are not whole, or n is not a positive whole number.
 
     Warns
@@ -75,16 +88,21 @@ class Release:
     >>> release = Release([12.0], dpjax.Laplace(8.0), statistic, n=10)
     >>> release.value.shape, release.n
     ((1,), 10)
+    >>> table = dpjax.statistics.cells(["sex", "admitted"], levels=[["female", "male"], ["no", "yes"]])
+    >>> Release([[58, 21], [12, 64]], dpjax.DiscreteGaussian(10.0), table, n=150).value.tolist()
+    [58.0, 21.0, 12.0, 64.0]
     """
 
     value: Array
     mechanism: Mechanism | Any
-    statistic: Statistic = field(metadata={"static": True})
-    n: int | Any = field(metadata={"static": True})
+    statistic: Statistic = field(default=None, metadata={"static": True})  # type: ignore[assignment]
+    n: int | Any = field(default=None, metadata={"static": True})
 
     def __post_init__(self) -> None:
         remedy = "Pass the released numbers, one for each coordinate of the statistic; a table by numpy.ravel(table)."
-        value = as_vector("value", self.value, remedy)
+        numbers, statistic = read_table(self.value, self.statistic)
+        object.__setattr__(self, "statistic", statistic)
+        value = as_vector("value", numbers, remedy, statistic.num_categories if isinstance(statistic, Cells) else ())
         check_mechanism("mechanism", self.mechanism, value.shape)
         adapt(self, "mechanism")
         total = check_statistic(self.statistic, self.mechanism, value)
@@ -104,6 +122,11 @@ class Release:
     def parts(self) -> "tuple[Release, ...]":
         """What came through one mechanism each: the sum alone."""
         return (self,)
+
+    @property
+    def level_names(self) -> dict[str, tuple[str, ...]]:
+        """The names of the categories of the records' fields, as far as they were released with names."""
+        return level_names_of(self.statistic)
 
     @property
     def is_noisy_sum(self) -> bool:
@@ -198,6 +221,15 @@ class Release:
             return
         for mechanism, where in parts_of(self.mechanism, len(residual)):
             yield (mechanism, self.value[where], self.value[where]), where
+
+    def describe(self) -> str:
+        """What was released, by what noise, and what that promises, as by `dpjax.describe`."""
+        from dpjax.release.describe import describe
+
+        return describe(self)
+
+    def __repr__(self) -> str:
+        return show("Release", words_of(self.statistic), self.mechanism, self.value, self.n)
 
     def to_json(self, *, units: str | None = None, **metadata: Any) -> str:
         """The release as JSON text; `from_json` reads it back. A function is recorded by name only.

@@ -20,6 +20,7 @@ from dpjax._util.validation import (
     name_of,
     summarize_error,
 )
+from dpjax._util.words import quantity
 from dpjax.base import Array, Key
 from dpjax.numerics.counts import (
     LARGEST_MEAN,
@@ -175,6 +176,11 @@ def read_number(n: Any) -> Any:
     if number > LARGEST_NUMBER:
         fail("n", reprlib.repr(number), "at most 2^53, up to which float64 holds every whole number", "Check the unit.")
     return number
+
+
+def number_in_words(n: Any) -> str:
+    """The number of records."""
+    return "an unknown number of records" if isinstance(n, UnknownCount) else f"n = {quantity(n, 'record')}"
 
 
 def expected_number(n: Any) -> int:

@@ -1,4 +1,4 @@
-"""How far a run is, on standard error: a bar on a terminal, or lines if there is none."""
+"""How far a run is: a bar on a terminal or in a notebook, or lines on standard error if there is neither."""
 
 import sys
 from typing import Any, Literal, Self, TextIO, cast
@@ -10,7 +10,10 @@ from dpjax._util.validation import fail
 __all__ = ["Progress", "ShowProgress", "check_progress"]
 
 ShowProgress = bool | Literal["lines"]
-"""True for a bar if standard error is a terminal, False for nothing, ``"lines"`` for lines anywhere."""
+"""True for a bar on a terminal or in a notebook, False for nothing, ``"lines"`` for lines anywhere."""
+
+COMPILING = "compiling the sampler"
+"""What a run is at before its first step, for up to minutes."""
 
 LINE_SECONDS = 10.0
 """Fewest seconds between two lines."""
@@ -36,8 +39,23 @@ class Lines:
         self.stream.flush()
 
 
+def is_notebook() -> bool:
+    """Whether this program is a cell of a Jupyter notebook."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return "IPKernelApp" in getattr(shell, "config", ())
+
+
+def choose_bar() -> Any:
+    """The bar of notebooks, where this is one that has widgets, or that of terminals."""
+    if not is_notebook():
+        return tqdm
+    from tqdm.auto import tqdm as of_notebooks
+
+    return of_notebooks
+
+
 class Progress:
-    """How far a run is, on standard error, with an estimate of the time left.
+    """How far a run is, with an estimate of the time left; before its first step, that its program is compiled.
 
     Parameters
     ----------
@@ -52,19 +70,24 @@ class Progress:
     """
 
     def __init__(self, steps: int, done: int, show: ShowProgress, unit: str = "step") -> None:
-        options: dict[str, Any] = {"total": steps, "initial": done, "unit": unit}
+        options: dict[str, Any] = {"total": steps, "initial": done, "unit": unit, "desc": COMPILING}
         if show == "lines":
             stream = cast(TextIO, Lines(sys.stderr))
             self.bar = tqdm(**options, file=stream, mininterval=LINE_SECONDS, bar_format=LINE, miniters=1)
         else:
             # tqdm reads None as: off unless the stream is a terminal.
-            self.bar = tqdm(**options, file=sys.stderr, disable=None if show else True)
+            shown = False if is_notebook() else None
+            self.bar = choose_bar()(**options, file=sys.stderr, disable=shown if show else True)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
         self.bar.close()
+
+    def resume(self, done: int) -> None:
+        """Begin after some steps, which the time left is not estimated by."""
+        self.bar.initial = self.bar.n = done
 
     def advance(self, steps: int, phase: str) -> None:
         """Move on by some steps of a phase, such as ``"warm-up"``."""

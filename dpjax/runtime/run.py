@@ -208,31 +208,32 @@ def finish(
     file
         Where the run is saved from time to time and at its end.
     show
-        What is shown on standard error.
+        What is shown of the run.
     watch
         What may end the run before.
     """
     with nullcontext() if file is None else file.held(), one_blas_thread():
         saved = None if file is None else file.load(run.restore)
-        # Statuses are handed on and not held: each copy of the states counts if n is large.
-        return make_chunks(run, begin() if saved is None else saved, file, show, watch or Watch())
+        with Progress(run.schedule[-1].stop, 0, show) as bar:
+            # Statuses are handed on and not held: each copy of the states counts if n is large.
+            return make_chunks(run, begin() if saved is None else saved, file, bar, watch or Watch())
 
 
-def make_chunks(run: Run, status: Status, file: PeriodicCheckpoint | None, show: ShowProgress, watch: Watch) -> Status:
+def make_chunks(run: Run, status: Status, file: PeriodicCheckpoint | None, bar: Progress, watch: Watch) -> Status:
     """The loop of `finish`."""
     length = 1
-    with Progress(run.schedule[-1].stop, run.steps_made(status), show) as bar:
-        try:
-            while not (run.is_done(status) or watch.is_enough(status)):
-                segment, began = run.schedule[status.segment], time.perf_counter()
-                status, made = run.make_chunk(status, int(min(length, watch.room(status))))
-                length = next_length(made, time.perf_counter() - began)
-                if file is not None:
-                    file.save_sometimes(status)
-                bar.advance(made * segment.thin, segment.phase)
-        except KeyboardInterrupt:
-            if file is not None and file.is_shared:
-                raise  # each process stops elsewhere: the file has the last place where they were together
+    bar.resume(run.steps_made(status))
+    try:
+        while not (run.is_done(status) or watch.is_enough(status)):
+            segment, began = run.schedule[status.segment], time.perf_counter()
+            status, made = run.make_chunk(status, int(min(length, watch.room(status))))
+            length = next_length(made, time.perf_counter() - began)
+            if file is not None:
+                file.save_sometimes(status)
+            bar.advance(made * segment.thin, segment.phase)
+    except KeyboardInterrupt:
+        if file is not None and file.is_shared:
+            raise  # each process stops elsewhere: the file has the last place where they were together
     if file is not None:
         file.save_last(status)
     return status

@@ -8,7 +8,7 @@ towards the posterior, further with more sweeps.
 from dataclasses import replace
 from functools import partial
 from math import ceil
-from typing import Any, Literal
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -51,11 +51,11 @@ def invariance_test(
     key: Key,
     posterior: Posterior,
     *,
-    num_draws: int | None = None,
+    num_samples: int | None = None,
     num_sweeps: int = 50,
     num_warmup: int | None = None,
     unbiased: bool = False,
-    imputation: Imputation | Literal["auto"] | None = None,
+    imputation: Imputation | str | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
     progress: ShowProgress = True,
@@ -71,7 +71,7 @@ def invariance_test(
         One typed key.
     posterior
         Draws, made by any method, with their model and release.
-    num_draws
+    num_samples
         Number of chains, which start at evenly spaced draws: at most half the number of effective draws, so that they
         are nearly independent. By default this number, or 1,000 if it is larger. The error of a drift falls with its
         root.
@@ -125,7 +125,7 @@ def invariance_test(
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
     >>> posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=100, num_samples=200, progress=False)
-    >>> result = invariance_test(jax.random.key(2), posterior, num_draws=20, num_sweeps=2, progress=False)
+    >>> result = invariance_test(jax.random.key(2), posterior, num_samples=20, num_sweeps=2, progress=False)
     >>> result.num_sweeps
     2
     """
@@ -138,7 +138,7 @@ def invariance_test(
     check_progress(progress)
     check_fit(posterior.model, posterior.release)
     draws = check_draws(posterior)
-    number = check_number(num_draws, draws)
+    number = check_number(num_samples, draws)
     choices = {"imputation": imputation, "interweave": interweave, "parameter_kernel": parameter_kernel}
     plan = choose_plan(posterior, choices)
     model, release = latent_form(posterior.model, posterior.release, plan.imputation)
@@ -162,7 +162,7 @@ def check_draws(posterior: Posterior) -> Parameters:
     return check_parameters("posterior.draws", posterior.model, given, np.shape(next(iter(given.values()), ()))[:2])
 
 
-def check_number(num_draws: int | None, draws: Parameters) -> int:
+def check_number(num_samples: int | None, draws: Parameters) -> int:
     """The number of draws to start at, or an error if there are too few nearly independent ones."""
     host = {name: np.asarray(leaf) for name, leaf in draws.items()}
     rows = [row for name, leaf in host.items() for row in entry_names(name, {name: leaf[0, 0]})]
@@ -176,13 +176,13 @@ def check_number(num_draws: int | None, draws: Parameters) -> int:
     )
     if available < MIN_DRAWS:
         fail("posterior", effective, f"at least {SPACING * MIN_DRAWS}", "Sample more.")
-    if num_draws is None:
+    if num_samples is None:
         return min(available, MAX_DRAWS)
-    check_count("num_draws", num_draws, f"Pass a whole number of at least {MIN_DRAWS}.", least=MIN_DRAWS)
-    if num_draws > available:
+    check_count("num_samples", num_samples, f"Pass a whole number of at least {MIN_DRAWS}.", least=MIN_DRAWS)
+    if num_samples > available:
         remedy = "Pass a smaller number, or sample more: draws closer together are not nearly independent."
-        fail("num_draws", num_draws, f"at most {available}, as there are {effective}", remedy)
-    return num_draws
+        fail("num_samples", num_samples, f"at most {available}, as there are {effective}", remedy)
+    return num_samples
 
 
 def choose_plan(posterior: Posterior, choices: dict[str, Any]) -> SweepPlan:

@@ -91,11 +91,11 @@ def sbc(
     *,
     fit: Model | None = None,
     num_replicates: int = 200,
-    num_draws: int = 99,
+    num_samples: int = 99,
     thin: int = 10,
     num_warmup: int = 800,
     quantities: Quantities | None = None,
-    imputation: Imputation | None = None,
+    imputation: Imputation | str | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
 ) -> SBCResult:
@@ -118,12 +118,12 @@ def sbc(
     num_replicates
         Number of true parameters drawn. With 200, p-values fall below 1e-3 in nine of ten runs if all draws are off by
         half a posterior sd, or if their sd is a third too small.
-    num_draws
+    num_samples
         Number of draws per chain. Ranks take one value more, so that 99 gives equal bins.
     thin
         Number of steps between draws: enough to make them nearly independent.
     num_warmup
-        Number of discarded steps per chain, rounded up to a multiple of ``8 * num_draws``; the kernel is adapted to
+        Number of discarded steps per chain, rounded up to a multiple of ``8 * num_samples``; the kernel is adapted to
         each replicate in four windows.
     quantities
         ``(parameters, records, release) -> dict`` of more arrays to rank. A function defined once compiles once.
@@ -154,13 +154,13 @@ def sbc(
     >>> import dpjax, jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
-    >>> ranks = sbc(jax.random.key(1), model, release, num_replicates=20, num_draws=9, thin=1, num_warmup=20)
+    >>> ranks = sbc(jax.random.key(1), model, release, num_replicates=20, num_samples=9, thin=1, num_warmup=20)
     >>> ranks.ranks["mean"].shape
     (20,)
     """
     check_key("key", key)
     check_count("num_replicates", num_replicates, "Pass 20 or more, so that two bins hold ten ranks each.", least=20)
-    check_count("num_draws", num_draws, "Pass a whole number of at least 4.", least=4)
+    check_count("num_samples", num_samples, "Pass a whole number of at least 4.", least=4)
     check_count("thin", thin)
     check_count("num_warmup", num_warmup)
     check_fit(model, release_design)
@@ -174,7 +174,7 @@ def sbc(
     fitted, release_design = latent_form(fitted, release_design, plan.imputation)
     check_same_records(model, fitted)
     check_quantities(model, release_design, quantities)
-    schedule = make_schedule(num_warmup, num_draws, thin)
+    schedule = make_schedule(num_warmup, num_samples, thin)
     design = Design(model, fitted, release_design, plan, Ranked(quantities), schedule)
     with one_blas_thread():
         return summarize(design, run_batches(design, num_replicates, key))
@@ -222,15 +222,15 @@ def check_quantities(model: Model, release_design: PrivateRelease, quantities: Q
     jax.eval_shape(draw, jax.eval_shape(jax.random.key, 0))
 
 
-def make_schedule(num_warmup: int, num_draws: int, thin: int) -> tuple[Segment, ...]:
+def make_schedule(num_warmup: int, num_samples: int, thin: int) -> tuple[Segment, ...]:
     """The segments of the warm-up, and that of the ranked draws."""
-    unit = ceil(num_warmup / (sum(WINDOWS) * num_draws))
-    starts = np.cumsum([0, *WINDOWS]) * unit * num_draws
+    unit = ceil(num_warmup / (sum(WINDOWS) * num_samples))
+    starts = np.cumsum([0, *WINDOWS]) * unit * num_samples
     windows = [
-        Segment("warm-up", int(start), num_draws, unit * length, adapt=True)
+        Segment("warm-up", int(start), num_samples, unit * length, adapt=True)
         for start, length in zip(starts[:-1], WINDOWS, strict=True)
     ]
-    return (*windows, Segment("sampling", int(starts[-1]), num_draws, thin))
+    return (*windows, Segment("sampling", int(starts[-1]), num_samples, thin))
 
 
 def autocorrelation(draws: Array) -> Array:

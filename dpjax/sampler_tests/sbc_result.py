@@ -21,7 +21,7 @@ class SBCResult:
     ranks
         The number of draws below the true value [replicate, ...], by name: the parameters, the given quantities, and
         ``"log_density"`` of the release. Ties are broken at random.
-    num_draws
+    num_samples
         The number L of draws; ranks are from 0 to L.
     autocorrelation
         The lag-1 autocorrelation of the draws, averaged over replicates [...], by name. Ranks are uniform only if it is
@@ -31,16 +31,16 @@ class SBCResult:
     --------
     >>> import numpy as np
     >>> ranks = np.random.default_rng(1).integers(0, 100, size=400)
-    >>> right = SBCResult({"mean": ranks}, num_draws=99, autocorrelation={"mean": np.zeros(())})
+    >>> right = SBCResult({"mean": ranks}, num_samples=99, autocorrelation={"mean": np.zeros(())})
     >>> bool(right.p_values()["mean"] > 0.01)
     True
-    >>> wrong = SBCResult({"mean": ranks // 2}, num_draws=99, autocorrelation={"mean": np.zeros(())})
+    >>> wrong = SBCResult({"mean": ranks // 2}, num_samples=99, autocorrelation={"mean": np.zeros(())})
     >>> bool(wrong.p_values()["mean"] > 0.01)
     False
     """
 
     ranks: dict[str, np.ndarray]
-    num_draws: int
+    num_samples: int
     autocorrelation: dict[str, np.ndarray]
 
     def p_values(self) -> dict[str, np.ndarray]:
@@ -66,13 +66,13 @@ class SBCResult:
 
     def expected_counts(self) -> np.ndarray:
         """The expected number of uniform ranks in each bin [bin]."""
-        held = np.bincount(self.bin_of(np.arange(self.num_draws + 1)))
-        return held * (self.num_replicates / (self.num_draws + 1))
+        held = np.bincount(self.bin_of(np.arange(self.num_samples + 1)))
+        return held * (self.num_replicates / (self.num_samples + 1))
 
     def bin_of(self, ranks: np.ndarray) -> np.ndarray:
         """The bin of each rank: at most twenty bins, with ten ranks or more each."""
-        wanted = min(MAX_BINS, self.num_replicates // MIN_PER_BIN, self.num_draws + 1)
-        return ranks * max(wanted, 2) // (self.num_draws + 1)
+        wanted = min(MAX_BINS, self.num_replicates // MIN_PER_BIN, self.num_samples + 1)
+        return ranks * max(wanted, 2) // (self.num_samples + 1)
 
     @property
     def num_replicates(self) -> int:
@@ -84,7 +84,7 @@ class SBCResult:
 
         Uniform ranks have mean 0.5 and sd 0.289. Another mean shows a bias; a larger sd, draws that vary too little.
         """
-        p_values, highest = self.p_values(), self.num_draws
+        p_values, highest = self.p_values(), self.num_samples
         figures = {
             name: {
                 "mean": np.mean(ranks, axis=0) / highest,

@@ -74,14 +74,14 @@ class SMCSample:
         weights = np.exp(self.log_weights)
         return tabulate({name: summarize(draws, weights, quantiles) for name, draws in self.draws.items()})
 
-    def resample(self, key: Key, num_draws: int) -> dict[str, np.ndarray]:
-        """Draws [num_draws, ...] of equal weight from all islands, taken with replacement."""
+    def resample(self, key: Key, num_samples: int) -> dict[str, np.ndarray]:
+        """Draws [num_samples, ...] of equal weight from all islands, taken with replacement."""
         check_key("key", key)
-        check_count("num_draws", num_draws)
+        check_count("num_samples", num_samples)
         island_key, particle_key = jax.random.split(key)
-        islands = jax.random.categorical(island_key, self.log_weights, shape=(num_draws,))
+        islands = jax.random.categorical(island_key, self.log_weights, shape=(num_samples,))
         num_particles = next((draws.shape[1] for draws in self.draws.values()), 1)
-        chosen = np.asarray(islands), np.asarray(jax.random.randint(particle_key, (num_draws,), 0, num_particles))
+        chosen = np.asarray(islands), np.asarray(jax.random.randint(particle_key, (num_samples,), 0, num_particles))
         return {name: draws[chosen] for name, draws in self.draws.items()}
 
 

@@ -33,7 +33,7 @@ def sample_smc(
     num_islands: int = 8,
     num_sweeps: int = 5,
     target_ess: float = 0.7,
-    imputation: Imputation | None = None,
+    imputation: Imputation | str | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
 ) -> SMCSample:

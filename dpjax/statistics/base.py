@@ -34,6 +34,17 @@ def is_whole(statistic: Any) -> bool:
     return isinstance(statistic, RecordStatistic) and statistic.is_whole
 
 
+def level_names_of(statistic: Any) -> dict[str, tuple[str, ...]]:
+    """The names of the categories by field, as far as a statistic knows them."""
+    return statistic.level_names if isinstance(statistic, RecordStatistic) else {}
+
+
+def coordinate_names_of(statistic: Any, size: int) -> tuple[str, ...]:
+    """The names of the coordinates [d] of a statistic, by default their places."""
+    names = statistic.coordinate_names if isinstance(statistic, RecordStatistic) else None
+    return names if names is not None and len(names) == size else tuple(map(str, range(size)))
+
+
 def words_of(statistic: Any) -> str:
     """What was summed, in words."""
     return statistic.words() if isinstance(statistic, RecordStatistic) else f"the sum of {name_of(statistic)}"
@@ -78,6 +89,16 @@ class RecordStatistic(JsonNamed, ABC):
     def is_whole(self) -> bool:
         """Whether it is known to consist of whole numbers, whatever the record: integer noise protects no others."""
         return False
+
+    @property
+    def level_names(self) -> dict[str, tuple[str, ...]]:
+        """The names of the categories by field, where they have names."""
+        return {}
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...] | None:
+        """The names of its coordinates [d], where they have names."""
+        return None
 
     @abstractmethod
     def __call__(self, record: Records) -> Array:
@@ -283,7 +304,7 @@ def check_function(statistic: Any, argument: str = "statistic") -> None:
         fail(argument, repr(statistic), "a function of one record", remedy, error=TypeError)
 
 
-def as_sizes(argument: str, values: int | Sequence[int]) -> tuple[int, ...]:
+def as_sizes(argument: str, values: int | Sequence[int] | None) -> tuple[int, ...]:
     """Whole numbers of at least 1 as a tuple; one number becomes a tuple of one."""
     listed = np.atleast_1d(read_numbers(argument, values, "whole numbers", "Pass one, or a list of them.")).tolist()
     return tuple(check_count(argument, value) for value in listed)

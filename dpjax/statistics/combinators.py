@@ -17,9 +17,11 @@ from dpjax.statistics.base import (
     TakenAtValue,
     as_number,
     check_function,
+    coordinate_names_of,
     dimension_of,
     is_sparse,
     is_whole,
+    level_names_of,
     statistic_at,
     words_of,
 )
@@ -114,6 +116,17 @@ class Stacked(RecordStatistic, TakenAtValue):
     def is_whole(self) -> bool:
         """Whether all of them are."""
         return all(is_whole(statistic) for statistic in self.statistics)
+
+    @property
+    def level_names(self) -> dict[str, tuple[str, ...]]:
+        """Those of all of them."""
+        return {name: levels for one in self.statistics for name, levels in level_names_of(one).items()}
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...] | None:
+        """Those of all of them; numbers where some have none."""
+        sizes = [(one, dimension_of(one)) for one in self.statistics]
+        return tuple(name for one, size in sizes for name in coordinate_names_of(one, size or 0))
 
     def __call__(self, record: Records) -> Array:
         """The joined contributions [d] of one record."""

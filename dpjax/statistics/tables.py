@@ -14,6 +14,7 @@ import numpy as np
 from dpjax._util.validation import check_array, check_count, fail, read_numbers
 from dpjax._util.words import SHOWN
 from dpjax.base import Array, Records
+from dpjax.statistics.axes import Axes, read_levels
 from dpjax.statistics.base import (
     Norm,
     OneCell,
@@ -41,16 +42,37 @@ class Cells(OneCell):
 
     field: tuple[str, ...]
     num_categories: tuple[int, ...]
+    levels: tuple[tuple[str, ...], ...] | None = None
 
     @property
     def dimension(self) -> int:
         """The number of cells."""
         return prod(self.num_categories)
 
+    @property
+    def axes(self) -> Axes:
+        """The variables of the table."""
+        return Axes(self.field, self.num_categories, self.levels)
+
+    @property
+    def level_names(self) -> dict[str, tuple[str, ...]]:
+        """The names of the categories by field, where they have names."""
+        return self.axes.level_names
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...] | None:
+        """The names of the cells."""
+        return self.axes.cell_names
+
     def words(self) -> str:
-        """The fields of the table, and their numbers of categories."""
-        axes = zip(self.field, self.num_categories, strict=True)
-        return f"the counts of a table of {' × '.join(f'`{field}` ({size})' for field, size in axes)}"
+        """The fields of the table, with the names of a few categories, or their numbers."""
+        named = [", ".join(names) if len(names) <= SHOWN else str(len(names)) for names in self.levels or ()]
+        axes = zip(self.field, named or map(str, self.num_categories), strict=True)
+        return f"the counts of a table of {' × '.join(f'`{field}` ({levels})' for field, levels in axes)}"
+
+    def json_fields(self) -> dict[str, Any]:
+        """Fields and numbers of categories, with the names of these where they have names."""
+        return {name: value for name, value in super().json_fields().items() if value is not None}
 
     @classmethod
     def from_json_fields(cls, **values: Any) -> Self:
@@ -177,7 +199,11 @@ class ClassFeatures(RecordStatistic):
         return self.num_features ** (1 / norm)
 
 
-def cells(field: str | Sequence[str], num_categories: int | Sequence[int]) -> Cells:
+def cells(
+    field: str | Sequence[str],
+    num_categories: int | Sequence[int] | None = None,
+    levels: Sequence[Sequence[str]] | None = None,
+) -> Cells:
     """The counts of records in each cell of a contingency table.
 
     Parameters
@@ -185,12 +211,16 @@ def cells(field: str | Sequence[str], num_categories: int | Sequence[int]) -> Ce
     field
         An integer record field [], or several for a table of several dimensions.
     num_categories
-        The number of categories of each field. The cells are in C order: the last field varies fastest.
+        The number of categories of each field; None where `levels` shows it. The cells are in C order: the last field
+        varies fastest.
+    levels
+        The names of the categories of each field, if they have names.
 
     Raises
     ------
     ValueError
-        If fields and numbers of categories do not pair up, or there are fewer than two cells.
+        If fields and numbers of categories do not pair up, there are fewer than two cells, or the names of the
+        categories of a field are not as many, or not different.
 
     Examples
     --------
@@ -201,12 +231,15 @@ def cells(field: str | Sequence[str], num_categories: int | Sequence[int]) -> Ce
     fields = tuple(field) if isinstance(field, Sequence) and not isinstance(field, str) else (field,)
     for name in fields:
         check_field_name(name)
+    names = read_levels(levels)
+    if num_categories is None and names is not None:
+        num_categories = tuple(map(len, names))
     sizes = as_sizes("num_categories", num_categories)
     if len(sizes) != len(fields):
         fail("num_categories", sizes, f"one number for each of {fields}", "Give each field its number of categories.")
     if prod(sizes) < 2:
         fail("num_categories", sizes, "at least two cells", "One cell holds all records: leave it out.")
-    return Cells(fields, sizes)
+    return Cells(fields, sizes, read_levels(names, sizes))
 
 
 def histogram(field: str, edges: Sequence[float]) -> Histogram:

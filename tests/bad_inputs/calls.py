@@ -141,6 +141,7 @@ USUAL: dict[str, Any] = {
     "num_chains": 2,
     "num_classes": 2,
     "num_draws": 2,
+    "num_samples": 2,
     "num_features": 2,
     "num_iterations": 10,
     "num_leapfrog": 2,

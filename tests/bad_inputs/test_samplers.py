@@ -26,18 +26,18 @@ NO_KEY = {"none": None, "a seed": 0, "raw": jax.random.key_data(KEY), "two": jax
 NO_COUNT = {"none": None, "zero": 0, "negative": -1, "a fraction": 2.5, "a float": 4.0, "text": "4", "true": True}
 NO_MODEL = {"none": None, "a class": dpjax.Model, "a function": jnp.sin, "a release": RELEASE}
 NO_RELEASE = {"none": None, "an array": np.zeros(3), "a class": Release, "a model": MODEL, "a mechanism": Laplace(1.0)}
-NO_IMPUTATION = {"text": "imwg", "a number": 3, "a list": [dpjax.imwg()]}
+NO_IMPUTATION = {"text": "gibbs", "a number": 3, "a list": [dpjax.imwg()]}
 NO_KERNEL = {"unknown": "gibbs", "a number": 3, "a list": ["nuts"], "a class": dpjax.data_augmentation.ParameterKernel}
 
 CALLS = {
     "sample": lambda key=KEY, model=MODEL, release=RELEASE, **more: dpjax.sample(key, model, release, **more),
     "sample_smc": lambda key=KEY, model=MODEL, release=RELEASE, **more: dpjax.sample_smc(key, model, release, **more),
     "sbc": lambda key=KEY, model=MODEL, release=RELEASE, **more: dpjax.sbc(key, model, release, **more),
-    "importance_sample": lambda key=KEY, model=MODEL, release=RELEASE, num_draws=100: dpjax.importance_sample(
-        key, model, release, num_draws
+    "importance_sample": lambda key=KEY, model=MODEL, release=RELEASE, num_samples=100: dpjax.importance_sample(
+        key, model, release, num_samples
     ),
-    "sample_prior_predictive": lambda key=KEY, model=MODEL, release=RELEASE, num_draws=100: (
-        dpjax.sample_prior_predictive(key, model, release, num_draws)
+    "sample_prior_predictive": lambda key=KEY, model=MODEL, release=RELEASE, num_samples=100: (
+        dpjax.sample_prior_predictive(key, model, release, num_samples)
     ),
     "gibbs": lambda model=MODEL, release=RELEASE, **more: dpjax.gibbs(model, release, **more),
     "impute": lambda model=MODEL, release=RELEASE, parameters=MEAN, **more: dpjax.impute(
@@ -49,9 +49,9 @@ UNTUNED = ("sample_smc", "sbc", "gibbs", "impute")
 COUNTS = {
     "sample": ("num_chains", "num_warmup", "num_samples", "thin"),
     "sample_smc": ("num_particles", "num_islands", "num_sweeps"),
-    "sbc": ("num_replicates", "num_draws", "thin", "num_warmup"),
-    "importance_sample": ("num_draws",),
-    "sample_prior_predictive": ("num_draws",),
+    "sbc": ("num_replicates", "num_samples", "thin", "num_warmup"),
+    "importance_sample": ("num_samples",),
+    "sample_prior_predictive": ("num_samples",),
 }
 
 
@@ -265,7 +265,7 @@ CASES = {
             ),
             argument,
         )
-        for argument, values in {"key": NO_KEY, "model": NO_MODEL, "num_draws": NO_COUNT}.items()
+        for argument, values in {"key": NO_KEY, "model": NO_MODEL, "num_samples": NO_COUNT}.items()
         for kind, value in values.items()
     },
     "parameter_kernel of no steps": (lambda: dpjax.parameter_kernel("nuts", 0), "num_steps"),
@@ -281,10 +281,10 @@ CASES = {
     "parameter_kernel of no width": (lambda: dpjax.parameter_kernel("slice_sampling", width=None), "width"),
     "parameter_kernel of no leapfrogs": (lambda: dpjax.parameter_kernel("hmc", num_leapfrogs=0), "num_leapfrogs"),
     "predict without a key": (lambda: posterior().predict(3), "key"),
-    "predict of no draws": (lambda: posterior().predict(KEY, 0), "num_draws"),
-    "predict of more draws than there are": (lambda: posterior().predict(KEY, 11), "num_draws"),
+    "predict of no draws": (lambda: posterior().predict(KEY, 0), "num_samples"),
+    "predict of more draws than there are": (lambda: posterior().predict(KEY, 11), "num_samples"),
     "resample without a key": (lambda: WEIGHTED.resample(None, 3), "key"),
-    "resample of a fraction": (lambda: WEIGHTED.resample(KEY, 2.5), "num_draws"),
+    "resample of a fraction": (lambda: WEIGHTED.resample(KEY, 2.5), "num_samples"),
 }
 
 

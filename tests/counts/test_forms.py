@@ -85,7 +85,7 @@ def small_design(n: object = 20) -> dpjax.Release:
 @pytest.mark.parametrize("name", ["table", "unknown size"])
 def test_ranks_are_uniform(name: str) -> None:
     n = 20 if name == "table" else dpjax.UnknownCount(models.PoissonCount(15.0))
-    lengths = {"num_replicates": 400, "num_draws": 19, "thin": 4, "num_warmup": 50}
+    lengths = {"num_replicates": 400, "num_samples": 19, "thin": 4, "num_warmup": 50}
     result = dpjax.sbc(jax.random.key(33), SMALL, small_design(n), quantities=fullest, imputation=COUNTS, **lengths)
     assert {"probabilities", "fullest", "noise"} <= set(result.ranks)
     assert min(np.min(p_value) for p_value in result.p_values().values()) > 1e-4
@@ -162,7 +162,7 @@ def test_no_tuning_is_made_where_no_step_uses_one(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.x32
 def test_predictions_have_the_law_of_new_tables(skewed: dpjax.Posterior) -> None:
     case, posterior = cases.build("skewed"), skewed
-    predicted = posterior.predict(jax.random.key(35), num_draws=2_000)
+    predicted = posterior.predict(jax.random.key(35), num_samples=2_000)
     mean, sd = case.figures["probabilities"]
     variance = cases.N * (mean * (1 - mean) - sd**2) + (cases.N * sd) ** 2 + cases.NOISE**2
     errors = (predicted.values.mean(axis=0) - cases.N * mean) / np.sqrt(variance / 2_000)
@@ -175,7 +175,7 @@ def test_predictions_cost_no_more_for_a_billion_records(skewed: dpjax.Posterior)
     """Of a table as large, with the shares of a small one."""
     n = 1_000_000_000
     release = dpjax.Release(np.full(6, n / 6).round(), dpjax.DiscreteGaussian(1_000.0), statistics.cells("cell", 6), n)
-    predicted = replace(skewed, release=release).predict(jax.random.key(35), num_draws=100)
+    predicted = replace(skewed, release=release).predict(jax.random.key(35), num_samples=100)
     np.testing.assert_allclose(predicted.values.sum(axis=1), n, rtol=1e-4)
 
 
@@ -235,7 +235,7 @@ def test_predictions_have_as_many_records_as_their_draws(imputation: dpjax.base.
     posterior = dpjax.sample(
         jax.random.key(36), model, release, num_warmup=50, num_samples=200, imputation=imputation, progress=False
     )
-    predicted = posterior.predict(jax.random.key(37), num_draws=400).values.sum(axis=1)
+    predicted = posterior.predict(jax.random.key(37), num_samples=400).values.sum(axis=1)
     # From the prior of the number, the mean would be 30 with a standard deviation of 17.
     np.testing.assert_allclose(predicted.mean(), posterior.draws["num_records"].mean(), atol=0.5)
     assert predicted.std() < 2

@@ -88,7 +88,7 @@ def test_chains_agree_with_enumeration(posterior: dpjax.Posterior) -> None:
 
 
 def test_predicted_releases_are_whole(posterior: dpjax.Posterior) -> None:
-    prediction = posterior.predict(jax.random.key(3), num_draws=50)
+    prediction = posterior.predict(jax.random.key(3), num_samples=50)
     assert prediction.values.shape == (50, *posterior.release.observed.shape)
     assert np.all(prediction.values == np.round(prediction.values))
     assert np.any(prediction.values != prediction.released)

@@ -59,7 +59,7 @@ def test_a_median_of_many_records_by_counts() -> None:
     posterior = dpjax.sample(jax.random.key(9), MODEL, release, **RUN)
     assert posterior.plan.imputation == dpjax.counts(posterior.plan.imputation.width)
     check(posterior.draws["probabilities"], exact)
-    assert posterior.predict(jax.random.key(1), num_draws=8).values.shape == (8, 1)
+    assert posterior.predict(jax.random.key(1), num_samples=8).values.shape == (8, 1)
 
 
 @pytest.mark.slow

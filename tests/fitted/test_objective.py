@@ -423,7 +423,7 @@ REFUSED = [
     ({"loss": 3.0}, "loss: given 3.0; expected a hashable function"),
     ({"loss": statistics.Logistic}, "loss: given the class Logistic; expected an instance"),
     ({"noise": dpjax.Laplace(1.0)}, "noise: given Laplace; expected a VectorLaplace or a Gaussian"),
-    ({"noise": 1.0}, "noise: given float; expected a VectorLaplace or a Gaussian"),
+    ({"noise": 1.0}, "noise: given 1.0; expected a VectorLaplace or a Gaussian"),
     ({"noise": dpjax.Gaussian([1.0, 1.0, 1.0])}, "noise.scale: given shape [3]; expected shape [] or [2]"),
     ({"regularization": -1.0}, "regularization: given -1.0; expected finite numbers of at least 0"),
     ({"regularization": [1.0, 1.0, 1.0]}, "regularization: given shape [3]; expected shape [] or [2]"),

@@ -89,7 +89,7 @@ def test_tables_are_of_possible_cells() -> None:
     posterior = dpjax.sample(
         jax.random.key(5), MODEL, RELEASE, imputation=dpjax.counts(), num_samples=20, progress=False
     )
-    assert posterior.predict(jax.random.key(6), num_draws=5).values.shape == (5, 4)
+    assert posterior.predict(jax.random.key(6), num_samples=5).values.shape == (5, 4)
 
 
 REFUSED = [

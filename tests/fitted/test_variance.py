@@ -111,7 +111,7 @@ REFUSED = [
     (lambda: release_of(value=-0.1), "value: given"),
     (lambda: release_of(n=1, degrees=1), "n: given 1; expected a whole number >= 2"),
     (lambda: release_of(n=dpjax.UnknownCount(dpjax.models.UniformCount(3, 4))), "n: given"),
-    (lambda: release_of(noise=0.5), "noise: given float"),
+    (lambda: release_of(noise=0.5), "noise: given 0.5"),
     (lambda: release_of(degrees=0), "degrees: given 0"),
     (lambda: statistics.powers("y", 1.0, 1.0), "upper: given"),
     (lambda: statistics.powers("y", None, 1.0), "lower: given None"),

@@ -157,16 +157,16 @@ def test_zero_weights_are_an_error(model, release, bounded):
 
 
 @pytest.mark.parametrize(
-    ("key", "num_draws", "error", "message"),
+    ("key", "num_samples", "error", "message"),
     [
         (jax.random.PRNGKey, 10, TypeError, "key: given"),
-        (jax.random.key, 0, ValueError, "num_draws: given 0; expected a whole number >= 1"),
-        (jax.random.key, 1e3, TypeError, "num_draws: given 1000.0 of type float"),
+        (jax.random.key, 0, ValueError, "num_samples: given 0; expected a whole number >= 1"),
+        (jax.random.key, 1e3, TypeError, "num_samples: given 1000.0 of type float"),
     ],
 )
-def test_bad_input(model, release, key, num_draws, error, message):
+def test_bad_input(model, release, key, num_samples, error, message):
     with pytest.raises(error, match=message):
-        importance_sample(key(0), model, release, num_draws)
+        importance_sample(key(0), model, release, num_samples)
 
 
 def test_model_and_release_exchanged(model, release):

@@ -132,23 +132,23 @@ def test_fewer_draws_are_taken_from_all_chains(posterior):
 
 
 def test_predictions_do_not_depend_on_the_batch(monkeypatch, posterior):
-    whole = posterior.predict(jax.random.key(8), num_draws=50).values
+    whole = posterior.predict(jax.random.key(8), num_samples=50).values
     monkeypatch.setattr("dpjax.models.simulation.BATCH_BYTES", 7 * 20 * 16)
-    np.testing.assert_allclose(posterior.predict(jax.random.key(8), num_draws=50).values, whole, rtol=1e-5)
+    np.testing.assert_allclose(posterior.predict(jax.random.key(8), num_samples=50).values, whole, rtol=1e-5)
     assert len(np.unique(whole)) == 50
 
 
 @pytest.mark.parametrize(
-    ("key", "num_draws", "message"),
+    ("key", "num_samples", "message"),
     [
         (3, None, "key: given 3"),
-        (None, 0, "num_draws: given 0"),
-        (None, 4_001, "num_draws: given 4001; expected at most"),
+        (None, 0, "num_samples: given 0"),
+        (None, 4_001, "num_samples: given 4001; expected at most"),
     ],
 )
-def test_bad_predictions(posterior, key, num_draws, message):
+def test_bad_predictions(posterior, key, num_samples, message):
     with pytest.raises((TypeError, ValueError), match=message):
-        posterior.predict(jax.random.key(0) if key is None else key, num_draws)
+        posterior.predict(jax.random.key(0) if key is None else key, num_samples)
 
 
 def test_a_local_release_is_predicted_record_by_record(posterior):

@@ -80,7 +80,7 @@ def test_ranks_of_the_number_are_uniform() -> None:
         return {"number": records["num_records"][0]}
 
     calibration = dpjax.sbc(
-        jax.random.key(4), normal(), release(), quantities=number, num_draws=19, thin=4, num_warmup=152
+        jax.random.key(4), normal(), release(), quantities=number, num_samples=19, thin=4, num_warmup=152
     )
     assert min(np.min(p) for p in calibration.p_values().values()) > 1e-4
 

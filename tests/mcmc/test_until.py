@@ -49,7 +49,7 @@ def test_a_run_ends_with_the_first_draws_that_are_enough(whole, part):
     before = [look_at({name: values[:, :look] for name, values in whole.draws.items()}) for look in LOOKS]
     assert [look.ess >= 400 and look.r_hat <= 1.01 for look in before].index(True) == LOOKS.index(number)
     assert not part.interrupted
-    assert "\nenough for ess=400, r_hat=1.01: smallest effective sample size" in part.describe()
+    assert "; enough for ess=400, r_hat=1.01: smallest effective sample size" in part.describe()
     assert "num_samples" not in whole.describe()
 
 

@@ -73,7 +73,7 @@ def test_nothing_can_be_released_by_it(kind):
     with pytest.raises(TypeError, match=r"(mechanism|channel): given .*, which has no `sample`"):
         release.sample(jax.random.key(1), {"cell": jnp.zeros(20, int)})
     with pytest.raises(TypeError, match="which has no `sample`"):
-        dpjax.sample_prior_predictive(jax.random.key(1), MODEL, release, num_draws=4)
+        dpjax.sample_prior_predictive(jax.random.key(1), MODEL, release, num_samples=4)
 
 
 @pytest.mark.parametrize("scale", [1e-3, 2.0, 3e5])

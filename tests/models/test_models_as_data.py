@@ -135,6 +135,6 @@ class Shift(models.Model):
 
 def test_fields_of_other_kinds_are_refused_by_name(compilations):
     models.check_model(Shift(np.ones(())))
-    with pytest.raises(TypeError, match="model: given str in scale; expected numbers, or a static field"):
+    with pytest.raises(TypeError, match="model: given 'wide' in scale; expected numbers, or a static field"):
         models.check_model(Shift("wide"))
     assert compilations == []

@@ -181,7 +181,7 @@ MUTANTS = (
     Mutant(
         "Bins of ranks are expected to be equal",
         "sampler_tests/sbc_result.py",
-        "return held * (self.num_replicates / (self.num_draws + 1))",
+        "return held * (self.num_replicates / (self.num_samples + 1))",
         "return np.full(len(held), self.num_replicates / len(held))",
         SBC,
     ),

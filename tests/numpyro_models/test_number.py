@@ -68,7 +68,7 @@ DIFFERENT = {
 def test_a_model_that_is_another_one_at_the_number_of_the_release_is_refused(function):
     model, release = dpjax.from_numpyro(function, ["y"]), release_of(MANY)
     message = f"release: given n = {MANY}, where {DIFFERENT[function]}.*Pass n={MANY} to dpjax.from_numpyro"
-    calls = (dpjax.sample, dpjax.sample_clt, dpjax.sample_smc, partial(dpjax.importance_sample, num_draws=100))
+    calls = (dpjax.sample, dpjax.sample_clt, dpjax.sample_smc, partial(dpjax.importance_sample, num_samples=100))
     for call in calls:
         with pytest.raises(ValueError, match=message):
             call(KEY, model, release)

@@ -77,7 +77,7 @@ def test_things_beside_each_other_differ_in_colour_and_mark():
     [
         ([DRAWS], {}, TypeError, "answers: given list; expected a dict of answers by name"),
         ({}, {}, ValueError, "answers: given none"),
-        ({"a": 3}, {}, TypeError, r"answers\['a'\]: given int; expected draws by name"),
+        ({"a": 3}, {}, TypeError, r"answers\['a'\]: given 3; expected draws by name"),
         (
             {"a": {"mean": np.zeros(5)}},
             {},
@@ -95,7 +95,7 @@ def test_things_beside_each_other_differ_in_colour_and_mark():
         ({"a": DRAWS}, {"names": []}, ValueError, "names: given none"),
         ({"a": {"x": np.zeros((1, 2, MAX_ROWS + 1))}}, {}, ValueError, "names: given 61 numbers; expected at most 60"),
         ({"a": DRAWS}, {"level": 95}, ValueError, "level: given 95"),
-        ({"a": DRAWS}, {"axes": 3}, TypeError, "axes: given int; expected one Matplotlib Axes"),
+        ({"a": DRAWS}, {"axes": 3}, TypeError, "axes: given 3; expected one Matplotlib Axes"),
     ],
 )
 def test_what_has_no_forest_is_refused_by_name(answers, options, error, message):

@@ -87,14 +87,14 @@ def test_what_the_posterior_predicts_is_drawn():
     axes = posterior.plot_predictive(jax.random.key(1), labels=["total"], axes=new_axes())
     assert [tick.get_text() for tick in axes.get_xticklabels()] == ["total"]
     local = dpjax.LocalRelease(np.zeros(N), dpjax.Laplace(2.0), field="y")
-    axes = make_posterior(local).plot_predictive(jax.random.key(1), num_draws=20, axes=new_axes())
+    axes = make_posterior(local).plot_predictive(jax.random.key(1), num_samples=20, axes=new_axes())
     assert np.sum(axes.lines[0].get_ydata()) == N
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"num_draws": 5}, "num_draws: given 5; expected at least 20"),
+        ({"num_samples": 5}, "num_samples: given 5; expected at least 20"),
         ({"labels": ["a", "b"]}, r"labels: given shape \[2\]; expected 1 names"),
         ({"show": [1]}, "show: given 1; expected numbers from 0 to 0"),
         ({"level": 0}, "level"),

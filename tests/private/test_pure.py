@@ -228,7 +228,7 @@ def test_a_posterior_is_that_given_the_exact_noise() -> None:
     """Of three records in two cells: exact by summing over the counts that there can be."""
     published = release(statistics.cells("cell", 2), {"cell": np.array([0, 1, 1])}, PURE, noise=seeded())
     model = dpjax.models.categorical([1.0, 1.0])
-    drawn = dpjax.importance_sample(jax.random.key(1), model, published, num_draws=20_000).summary()
+    drawn = dpjax.importance_sample(jax.random.key(1), model, published, num_samples=20_000).summary()
     counts = np.array([[k, 3 - k] for k in range(4)])  # of equal prior probability
     weights = np.exp(-np.sum(np.abs(np.asarray(published.value) - counts), axis=1) / published.mechanism.scale)
     expected = np.sum(weights / weights.sum() * (counts[:, 0] + 1) / 5)

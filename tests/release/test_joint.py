@@ -85,12 +85,12 @@ def test_coupled_chains_meet():
 
 @pytest.mark.slow
 def test_calibration():
-    options = {"num_replicates": 100, "num_draws": 19, "thin": 4, "num_warmup": 152}
+    options = {"num_replicates": 100, "num_samples": 19, "thin": 4, "num_warmup": 152}
     assert dpjax.sbc(jax.random.key(7), NORMAL, SUMS, **options).p_values()["mean"] > 1e-4
 
 
 def test_prediction(posterior):
-    values = posterior.predict(jax.random.key(9), num_draws=50).values
+    values = posterior.predict(jax.random.key(9), num_samples=50).values
     assert values.shape == (50, 5)
     assert np.all(values[:, :2] == np.round(values[:, :2]))
     assert np.all(values[:, 3:] >= 0)

@@ -185,7 +185,7 @@ def changed(**entries):
         (changed(mechanism={"name": "laplace", "scale": 1, "privacy": {"epsilon": 1}}), "privacy"),
         (changed(mechanism={"name": "censored", "mechanism": {"name": "normal"}, "lower": 0}), "mechanism name"),
         (changed(statistic={"name": "median", "field": "a"}), "statistic name"),
-        (changed(statistic={"name": "cells", "field": "a"}), "statistic 'cells'"),
+        (changed(statistic={"name": "cells", "field": "a"}), "num_categories"),
         (changed(statistic={"name": "cells", "field": "a", "num_categories": 1}), "num_categories"),
     ],
 )

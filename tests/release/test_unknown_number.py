@@ -95,7 +95,7 @@ def test_releases_of_any_number_are_drawn() -> None:
         (lambda: models.PoissonCount(2e9), r"^mean: given 2000000000\.0"),
         (lambda: models.NegativeBinomialCount(3.0, -1.0), r"^size: given -1\.0"),
         (lambda: dpjax.UnknownCount(models.PoissonCount), r"^prior: given PoissonCount; expected a distribution"),
-        (lambda: dpjax.UnknownCount(30), r"^prior: given int; expected a distribution"),
+        (lambda: dpjax.UnknownCount(30), r"^prior: given 30; expected a distribution"),
         (
             lambda: dpjax.UnknownCount(models.NormalPrior(30.0, 1.0)),
             r"^prior: given NormalPrior; expected a distribution",

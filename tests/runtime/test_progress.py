@@ -3,8 +3,10 @@
 import io
 import re
 import sys
+from types import SimpleNamespace
 
 import pytest
+from tqdm import tqdm
 
 from dpjax.runtime import progress
 from dpjax.runtime.progress import Progress, check_progress
@@ -42,6 +44,30 @@ def test_bars_are_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     bar = show(monkeypatch, Terminal(), True)
     assert "8/8" in bar
     assert "warm-up" in bar
+
+
+def test_a_run_says_that_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the first step, which may be minutes away."""
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    with Progress(8, 0, True):
+        assert "compiling the sampler" in terminal.getvalue()
+
+
+def test_a_run_that_is_continued_begins_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", terminal := Terminal())
+    with Progress(8, 0, True) as bar:
+        bar.resume(6)
+        bar.advance(2, "sampling")
+    assert "8/8" in terminal.getvalue()
+
+
+def test_notebooks_have_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their standard error is no terminal."""
+    kernel = SimpleNamespace(config={"IPKernelApp": {}})
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: kernel))
+    monkeypatch.setattr(progress, "choose_bar", lambda: tqdm)
+    assert "8/8" in show(monkeypatch, io.StringIO(), True)
+    assert show(monkeypatch, io.StringIO(), False) == ""
 
 
 @pytest.mark.parametrize("given", ["bar", None, 1])

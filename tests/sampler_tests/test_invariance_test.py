@@ -78,7 +78,7 @@ def test_chains_that_hardly_move_are_not_trusted() -> None:
     precision = 1 + 1_000**2 / (1_000 + 100.0**2)
     draws = cases.normal_draws((precision - 1) * 0.5 / precision, precision**-0.5)
     posterior = cases.posterior_of(cases.NORMAL, release, draws)
-    options = {"num_draws": 50, "num_sweeps": 2, "num_warmup": 4, "interweave": False}
+    options = {"num_samples": 50, "num_sweeps": 2, "num_warmup": 4, "interweave": False}
     result = dpjax.invariance_test(jax.random.key(4), posterior, **options)
     assert result.outcome == "inconclusive"
     assert not result.passed
@@ -98,7 +98,7 @@ def keep_records(model: dpjax.Model, release: dpjax.Release):
 
 def test_records_that_do_not_settle_leave_it_open() -> None:
     right = cases.summed(cases.MEAN, cases.SD)()
-    result = dpjax.invariance_test(jax.random.key(5), right, num_draws=50, num_sweeps=1, imputation=keep_records)
+    result = dpjax.invariance_test(jax.random.key(5), right, num_samples=50, num_sweeps=1, imputation=keep_records)
     assert result.outcome == "inconclusive"
     assert not result.settled
     assert "not settled" in repr(result)
@@ -109,7 +109,9 @@ def test_records_that_do_not_settle_leave_it_open() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["a clamped sum", "a table", "the clamp is ignored"])
 def test_unbiased_estimates_agree_with_the_draws_where_these_are_right(case: str) -> None:
-    result = dpjax.invariance_test(jax.random.key(7), (cases.RIGHT | cases.WRONG)[case](), num_draws=200, unbiased=True)
+    result = dpjax.invariance_test(
+        jax.random.key(7), (cases.RIGHT | cases.WRONG)[case](), num_samples=200, unbiased=True
+    )
     assert result.passed == (case in cases.RIGHT)
     assert np.all(result.unbiased.error < 0.2)
     off = np.max(np.abs(result.unbiased.drift / result.unbiased.error))
@@ -125,7 +127,7 @@ def test_p_values_of_right_draws_are_uniform() -> None:
         posterior = cases.posterior_of(cases.NORMAL, cases.SUM, draws)
         key = jax.random.fold_in(jax.random.key(6), number)
         p_values.append(
-            dpjax.invariance_test(key, posterior, num_draws=200, num_sweeps=20, num_warmup=8).p_values[:, 0]
+            dpjax.invariance_test(key, posterior, num_samples=200, num_sweeps=20, num_warmup=8).p_values[:, 0]
         )
     for column in np.stack(p_values, axis=1):
         assert stats.kstest(column, "uniform").pvalue > ACCEPT

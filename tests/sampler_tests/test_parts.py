@@ -132,7 +132,7 @@ def test_a_number_of_records_that_is_unknown() -> None:
     release = dpjax.Release([4.0], dpjax.Laplace(1.0), statistics.total("y", -2.0, 2.0), number)
     posterior = cases.weighted(cases.NORMAL, release)
     assert (
-        dpjax.invariance_test(KEY, posterior, num_draws=200, num_sweeps=20, imputation=dpjax.imwg()).outcome
+        dpjax.invariance_test(KEY, posterior, num_samples=200, num_sweeps=20, imputation=dpjax.imwg()).outcome
         == "no drift"
     )
 
@@ -171,9 +171,9 @@ SLOW = np.cumsum(RNG.normal(size=(4, 200)), axis=1)
         ({"posterior": with_draws(mean=np.full((2, 50), np.nan))}, ValueError, r"posterior.draws\['mean'\]: given"),
         ({"posterior": with_draws(mean=SLOW)}, ValueError, "posterior: given .* effective draws of mean; expected at"),
         ({"posterior": impossible()}, ValueError, "posterior: given 1 of .* draws of zero prior density"),
-        ({"num_draws": 10}, ValueError, "num_draws: given 10; expected a whole number >= 20"),
-        ({"num_draws": 7_000}, ValueError, "num_draws: given 7000; expected at most"),
-        ({"num_draws": 2.5}, TypeError, "num_draws: given 2.5"),
+        ({"num_samples": 10}, ValueError, "num_samples: given 10; expected a whole number >= 20"),
+        ({"num_samples": 7_000}, ValueError, "num_samples: given 7000; expected at most"),
+        ({"num_samples": 2.5}, TypeError, "num_samples: given 2.5"),
         ({"num_sweeps": 0}, ValueError, "num_sweeps: given 0"),
         ({"unbiased": 1}, TypeError, "unbiased: given 1; expected True or False"),
         ({"unbiased": True}, TypeError, "release: given a LocalRelease"),

@@ -18,7 +18,7 @@ from dpjax.sampler_tests.sbc import Design, Ranked, Replicates, autocorrelation,
 
 N = 10
 ACCEPT = 1e-3
-SHORT = {"num_replicates": 400, "num_draws": 19, "thin": 4, "num_warmup": 100}
+SHORT = {"num_replicates": 400, "num_samples": 19, "thin": 4, "num_warmup": 100}
 
 
 def total(record: dict) -> jax.Array:
@@ -105,15 +105,15 @@ def test_batches_are_of_one_size_and_their_surplus_is_left_out(monkeypatch: pyte
 
 
 def test_the_warm_up_has_windows_of_as_many_draws_as_are_ranked() -> None:
-    schedule = make_schedule(num_warmup=200, num_draws=19, thin=7)
+    schedule = make_schedule(num_warmup=200, num_samples=19, thin=7)
     assert [segment.draws for segment in schedule] == [19] * 5
     assert [segment.thin for segment in schedule] == [2, 2, 4, 8, 7]
     assert [segment.start for segment in schedule[1:]] == [segment.stop for segment in schedule[:-1]]
     assert [segment.adapt for segment in schedule] == [True] * 4 + [False]
 
 
-def of_ranks(ranks: np.ndarray, num_draws: int) -> SBCResult:
-    return SBCResult({"x": ranks}, num_draws, {"x": np.zeros(ranks.shape[1:])})
+def of_ranks(ranks: np.ndarray, num_samples: int) -> SBCResult:
+    return SBCResult({"x": ranks}, num_samples, {"x": np.zeros(ranks.shape[1:])})
 
 
 def test_p_values_are_those_of_chi_square_times_their_number() -> None:
@@ -173,7 +173,7 @@ def no_dict(parameters: dict, records: dict, release: dpjax.Release) -> jax.Arra
     [
         ({"key": 3}, TypeError, "key: given 3; expected one typed key"),
         ({"num_replicates": 10}, ValueError, "num_replicates: given 10; expected a whole number >= 20"),
-        ({"num_draws": 2.5}, TypeError, "num_draws: given 2.5"),
+        ({"num_samples": 2.5}, TypeError, "num_samples: given 2.5"),
         ({"num_warmup": 0}, ValueError, "num_warmup: given 0"),
         ({"thin": 0}, ValueError, "thin: given 0"),
         ({"quantities": "mean"}, TypeError, "quantities: given 'mean'; expected a hashable function or None"),
@@ -206,7 +206,7 @@ def test_models_that_need_different_room_for_an_unknown_number_can_be_compared()
     design = dpjax.Release([120.0], dpjax.Laplace(1.0), dpjax.statistics.total("y", -4.0, 4.0), number)
     capacities = [latent_form(model, design, dpjax.imwg())[1].statistic.capacity for model in (narrow, wide)]
     assert capacities[0] != capacities[1]
-    short = {"num_replicates": 20, "num_draws": 4, "thin": 1, "num_warmup": 8}
+    short = {"num_replicates": 20, "num_samples": 4, "thin": 1, "num_warmup": 8}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         result = dpjax.sbc(jax.random.key(1), narrow, design, fit=wide, **short)

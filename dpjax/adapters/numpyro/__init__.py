@@ -1,6 +1,9 @@
 """Complete-data models from NumPyro models of one plate of records."""
 
 from dpjax.adapters.numpyro.model import from_numpyro
-from dpjax.adapters.numpyro.private import private_target
+from dpjax.adapters.numpyro.private import numpyro_target
 
-__all__ = ["from_numpyro", "private_target"]
+__all__ = ["from_numpyro", "numpyro_target", "private_target"]
+
+private_target = numpyro_target
+"""The name of `numpyro_target` in `dpjax`."""

@@ -72,7 +72,9 @@ def check_names(function: Any, records: Any) -> tuple[str, ...]:
     if isinstance(function, type) or not callable(function):
         fail("fn", name_of(function), "a NumPyro model, a function", "Pass the function itself.", error=TypeError)
     remedy = 'Pass the names of the record fields, such as records=("x", "y").'
-    if isinstance(records, str) or not isinstance(records, Sequence) or not all(isinstance(r, str) for r in records):
+    if isinstance(records, str):
+        return (records,)
+    if not isinstance(records, Sequence) or not all(isinstance(r, str) for r in records):
         fail("records", repr(records), "a sequence of names", remedy, error=TypeError)
     if not records or len(set(records)) != len(records):
         fail("records", repr(tuple(records)), "one or more different names", remedy)

@@ -11,7 +11,7 @@ import numpy as np
 from numpyro.distributions import Distribution, Normal
 
 from dpjax._util.jit import depends_on, jit_unoptimized
-from dpjax._util.validation import fail, is_traced, summarize
+from dpjax._util.validation import fail, is_traced, name_of, summarize
 from dpjax.adapters.numpyro.argument_checks import check_arguments
 from dpjax.adapters.numpyro.densities import ModelDensities, deterministic
 from dpjax.adapters.numpyro.inspection import inspect
@@ -35,7 +35,7 @@ TOTAL_ERROR = 1e-2
 """Largest error of a total probability, for the largest supports in float32."""
 
 
-def from_numpyro(fn: Callable[..., Any], records: Sequence[str], n: int | None = None, **arguments: Any) -> Model:
+def from_numpyro(fn: Callable[..., Any], records: str | Sequence[str], n: int | None = None, **arguments: Any) -> Model:
     """The complete-data model of a NumPyro model with one plate of records.
 
     Sample sites outside the plate become the parameters. Deterministic sites outside it that do not depend on the
@@ -182,7 +182,7 @@ def check_given(fn: Any, arguments: dict[str, Any]) -> None:
     """Raise if a distribution is given instead of a model, or a covariate has NaN."""
     if isinstance(fn, Distribution):
         remedy = "Pass a function that draws from it with numpyro.sample."
-        fail("fn", type(fn).__name__, "a NumPyro model, a function", remedy, error=TypeError)
+        fail("fn", name_of(fn), "a NumPyro model, a function", remedy, error=TypeError)
     for name, value in arguments.items():
         array = None if is_traced(value) or not hasattr(value, "__array__") else np.asarray(value)
         if array is not None and array.dtype.kind == "f" and np.any(np.isnan(array)):

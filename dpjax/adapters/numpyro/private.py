@@ -15,13 +15,13 @@ from dpjax.base import Array, Key, Parameters, Records
 from dpjax.private.targets.by_record import NUM_TRIALS, ByRecord, Densities, check_by_record
 from dpjax.private.targets.target import CHUNK_SIZE, Target, Terms, build_target, check_records
 
-__all__ = ["private_target"]
+__all__ = ["numpyro_target"]
 
 NUM_RECORDS = 8
 """Number of simulated records for checking a model."""
 
 
-def private_target(
+def numpyro_target(
     fn: Callable[..., Any],
     records: Mapping[str, Any],
     covariates: Mapping[str, Any] | None = None,
@@ -69,7 +69,7 @@ def private_target(
     ...     mean = numpyro.sample("mean", dist.Normal(0.0, 5.0))
     ...     with numpyro.plate("records", n):
     ...         numpyro.sample("y", dist.Normal(mean, 2.0))
-    >>> private_target(program, {"y": np.array([1.0, 2.5])}).dimension
+    >>> numpyro_target(program, {"y": np.array([1.0, 2.5])}).dimension
     1
     """
     check_count("chunk_size", chunk_size)

@@ -117,7 +117,7 @@ def build_log_density(
     return log_density
 
 
-def initial_tuning(key: Key, model: Model, num_draws: int = 1_000) -> Tuning:
+def initial_tuning(key: Key, model: Model, num_samples: int = 1_000) -> Tuning:
     """The whitening fitted to draws from the prior; the step size is 1.
 
     Parameters
@@ -126,7 +126,7 @@ def initial_tuning(key: Key, model: Model, num_draws: int = 1_000) -> Tuning:
         One typed key.
     model
         The model whose prior is drawn from.
-    num_draws
+    num_samples
         How many draws.
 
     Raises
@@ -144,13 +144,13 @@ def initial_tuning(key: Key, model: Model, num_draws: int = 1_000) -> Tuning:
     """
     check_key("key", key)
     check_model(model)
-    check_count("num_draws", num_draws)
-    return fit_to_prior(key, model, num_draws)
+    check_count("num_samples", num_samples)
+    return fit_to_prior(key, model, num_samples)
 
 
-def fit_to_prior(key: Key, model: Model, num_draws: int = 1_000) -> Tuning:
+def fit_to_prior(key: Key, model: Model, num_samples: int = 1_000) -> Tuning:
     """As `initial_tuning`, of arguments that were checked."""
-    return fit_tuning(model, draw_parameters(key, model, num_draws))
+    return fit_tuning(model, draw_parameters(key, model, num_samples))
 
 
 def check_tuning(model: Model, tuning: Any) -> Tuning:

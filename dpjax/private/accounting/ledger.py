@@ -4,12 +4,15 @@ import hashlib
 import hmac
 import os
 import secrets
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import RLock
 from typing import Any, NamedTuple
 
+from dpjax._util.printing import Printed
 from dpjax._util.validation import check_count, check_flag, fail, is_tracing
+from dpjax._util.words import SHOWN
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.accounting.closed_form import largest_count, nearly_largest_count
 from dpjax.private.accounting.composition import composed_epsilon, composed_log_delta
@@ -95,7 +98,7 @@ class BudgetExceeded(RuntimeError):
     """
 
 
-class Ledger:
+class Ledger(Printed):
     """Every noisy query made of one set of records, charged before it is made.
 
     What may be quoted is the budget, whatever was spent of it: see `privacy_spent`.
@@ -380,7 +383,11 @@ class Ledger:
         self._process, self._name, self._secret = os.getpid(), "", b""
 
     def __repr__(self) -> str:
-        return f"Ledger(budget={self.budget}, queries={self._entries.queries})"
+        made = Counter[str]()
+        for query in self._entries.queries:
+            made[query.name] += query.count
+        names = [f"{count:,} × {name}" for name, count in made.most_common(SHOWN)] or ["none"]
+        return f"Ledger\nbudget: {self.budget}\nqueries: {', '.join(names)}{', …' * (len(made) > SHOWN)}"
 
 
 def _grade(queries: Sequence[Query]) -> Grade | None:

@@ -83,7 +83,8 @@ def metric(mass: Any, dimension: int) -> Metric:
     check_numbers("mass", mass)
     shape = np.shape(mass)
     if shape not in ((), (dimension,), (dimension, dimension)):
-        fail("mass", f"shape {shape}", f"a number, [{dimension}] or [{dimension}, {dimension}]", "Pass one of these.")
+        remedy = "Pass one mass for all coordinates, one for each, or a matrix."
+        fail("mass", f"shape {shape}", f"a number, [{dimension}] or [{dimension}, {dimension}]", remedy)
     if len(shape) < 2:
         check_positive("mass", mass)
         masses = jnp.asarray(mass, float)

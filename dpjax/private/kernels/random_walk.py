@@ -219,7 +219,8 @@ def check_scale(scale: Any, target: Target) -> Array:
     """The standard deviations of a move, a number or one for each coordinate."""
     check_numbers("proposal_scale", scale)
     if np.shape(scale) not in ((), (target.dimension,)):
-        fail("proposal_scale", f"shape {np.shape(scale)}", f"a number or [{target.dimension}]", "Pass one of these.")
+        remedy = "Pass one scale for all coordinates, or one for each."
+        fail("proposal_scale", f"shape {np.shape(scale)}", f"a number or [{target.dimension}]", remedy)
     check_positive("proposal_scale", scale)
     return jnp.asarray(scale, float)
 
@@ -230,7 +231,7 @@ def check_components(components: Any) -> Components:
         return "all"
     if components == "one":
         return "one"
-    return fail("components", repr(components), "'all' or 'one'", "Name one of these.")
+    return fail("components", repr(components), "'all' or 'one'", "Pass 'all' to move all coordinates at once.")
 
 
 def check_guided(guided: Any) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from jax import ShapeDtypeStruct
 from jax.dtypes import canonicalize_dtype
 
-from dpjax._util.validation import fail, is_traced, name_of
+from dpjax._util.validation import fail, is_traced
 from dpjax.private.targets.target import check_records, readable
 
 __all__ = ["Batch", "Columns", "Fields", "read_batches"]
@@ -91,7 +91,7 @@ def is_batch(records: Any) -> bool:
 def as_batches(records: Any) -> Iterable[Any]:
     """An iterable of batches, or an error."""
     if isinstance(records, (str, bytes)) or hasattr(records, "dtype") or not isinstance(records, Iterable):
-        fail("records", name_of(records), "records by field", REMEDY, error=TypeError)
+        fail("records", type(records).__name__, "records by field", REMEDY, error=TypeError)
     return read_in_turn(records)
 
 
@@ -118,7 +118,7 @@ def as_fields(batch: Any, columns: Columns | None) -> Fields:
             fail("columns", sorted(columns), "none, for records in a dict", remedy)
         return {name: as_column(leaf) for name, leaf in as_named(batch).items()}
     if not hasattr(batch, "columns"):
-        fail("records", f"a batch that is a {name_of(batch)}", "records by field", REMEDY, error=TypeError)
+        fail("records", f"a batch that is a {type(batch).__name__}", "records by field", REMEDY, error=TypeError)
     names = list(batch.columns)
     return {field: take(batch, names, of) for field, of in as_named(columns or {name: name for name in names}).items()}
 

@@ -1,0 +1,20 @@
+"""A release in a few lines."""
+
+from typing import Any
+
+import numpy as np
+
+from dpjax._util.validation import SHOWN, is_traced, name_of
+from dpjax.release.unknown_count import number_in_words
+
+__all__ = ["show"]
+
+
+def show(kind: str, what: str, mechanism: Any, value: Any, n: Any) -> str:
+    """A release in four lines; of numbers that are traced or batched, their shape."""
+    is_plain = not is_traced(value, mechanism) and np.ndim(value) == 1
+    few = is_plain and np.size(value) <= SHOWN
+    shape = f"{getattr(value, 'dtype', type(value).__name__)}{list(np.shape(value))}"
+    shown = ", ".join(f"{number:g}" for number in np.ravel(value).tolist()) if few else shape
+    noise = mechanism.words() if is_plain else name_of(mechanism)
+    return f"{kind} of {number_in_words(n)}\nstatistic: {what}\nnoise: {noise}\nvalue: {shown}"

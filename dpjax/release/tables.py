@@ -1,0 +1,52 @@
+"""Published tables with names of their variables and levels, as data frames have them."""
+
+from typing import Any
+
+import numpy as np
+
+from dpjax._util.validation import fail, name_of, read_numbers
+from dpjax.statistics.axes import labelled_axes
+from dpjax.statistics.tables import Cells, cells
+
+__all__ = ["read_table"]
+
+NAME = "Name them: table.rename_axis(index='sex', columns='admitted')."
+INDEX = "Make the variables the index: table.set_index(['sex', 'admitted'])['count']."
+
+
+def read_table(value: Any, statistic: Any) -> tuple[Any, Any]:
+    """The numbers [d] of a DataFrame or a Series of pandas, and its statistic; of other values both as they are.
+
+    A statistic without names of levels receives those of the table.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the table has no names for its variables, does not consist of numbers, has other fields or levels than the
+        statistic, or the statistic is not `dpjax.statistics.cells`.
+    """
+    labels = labelled_axes("value", value)
+    if labels is None:
+        if statistic is None:
+            remedy = "Pass what the numbers are, such as dpjax.statistics.cells(['sex', 'admitted'], [2, 2])."
+            fail("statistic", None, "a function of one record, except for a table of pandas", remedy, error=TypeError)
+        return value, statistic
+    fields, levels = check_fields(labels[0], statistic), labels[1]
+    numbers = read_numbers("value", np.asarray(value.to_numpy()), "a table of numbers", INDEX)
+    found = cells(fields, levels=levels)
+    if statistic is not None and statistic not in (found, cells(fields, found.num_categories)):
+        expected, remedy = repr(statistic), "Order the table as its statistic, or leave the statistic out."
+        fail("value", f"a table with {found.words().removeprefix('the counts of a table of ')}", expected, remedy)
+    return numbers.ravel(), found
+
+
+def check_fields(names: list[Any], statistic: Any) -> list[str]:
+    """The fields of the variables: those of the statistic where the table does not name them."""
+    if not (statistic is None or isinstance(statistic, Cells)):
+        remedy = "Pass the numbers alone: table.to_numpy().ravel()."
+        fail("statistic", name_of(statistic), "dpjax.statistics.cells for a table with labels", remedy, error=TypeError)
+    known = statistic.field if statistic is not None and len(statistic.field) == len(names) else [None] * len(names)
+    fields: list[Any] = [given if name is None else name for name, given in zip(names, known, strict=True)]
+    if not all(isinstance(field, str) for field in fields):
+        fail("value", f"a table of variables named {names}", "a name for each variable", NAME)
+    return fields
