@@ -12,7 +12,7 @@ import scipy
 
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.data_augmentation.plan import draw_number
+from dpjax.data_augmentation.problem import draw_number
 from dpjax.diagnostics.summary import QUANTILES, Summary, check_quantiles, quantile_name, tabulate
 from dpjax.models.checks import check_fit
 from dpjax.models.programs import jit_model

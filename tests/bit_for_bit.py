@@ -26,6 +26,8 @@ from dpjax import coupling, mixture, models, private, statistics
 
 SHORT = {"num_chains": 2, "num_warmup": 24, "num_samples": 24, "progress": False}
 GENERATOR = np.random.default_rng(5)
+QUIET = {"progress": False}
+KEY = jax.random.key(14)
 N = 60
 POINTS = GENERATOR.normal(size=N)
 CELLS = statistics.cells("cell", 3)
@@ -193,6 +195,31 @@ CALLS: dict[str, Callable[[], Any]] = {
     "simulation-based calibration": lambda: (
         dpjax.sbc(jax.random.key(7), NORMAL, SUM, num_replicates=20, num_samples=8, thin=1, num_warmup=16).ranks
     ),
+    "gibbs": lambda: stepped(REGRESSION, dpjax.gibbs(REGRESSION, GRAM), dpjax.data_augmentation.Position),
+    "impute": lambda: stepped(NORMAL, dpjax.impute(NORMAL, SUM, {"mean": 0.5}), lambda parameters, records: records),
+    "maximum likelihood": lambda: fitted(NORMAL, SUM),
+    "maximum likelihood, table": lambda: fitted(CATEGORICAL, TABLE),
+    "invariance test": lambda: invariant(NORMAL, SUM, unbiased=True),
+    "invariance test, table": lambda: invariant(CATEGORICAL, TABLE),
+    "completed": lambda: dpjax.sample(jax.random.key(1), NORMAL, SUM, **SHORT).completed(jax.random.key(2), 5).records,
+    "completed, table": lambda: (
+        dpjax.sample(jax.random.key(1), CATEGORICAL, TABLE, **SHORT).completed(jax.random.key(2), 5).counts
+    ),
+    "batch of an unknown number": lambda: batch(
+        [dpjax.Release([value], dpjax.Laplace(2.0), TOTAL, UNKNOWN) for value in (21.0, -90.0)]
+    ),
+    "calibration, unknown number": lambda: (
+        dpjax.sbc(
+            jax.random.key(7),
+            NORMAL,
+            dpjax.Release([21.0], dpjax.Laplace(2.0), TOTAL, UNKNOWN),
+            fit=models.normal(models.NormalPrior(0.0, 1.0), 2.0),
+            num_replicates=20,
+            num_samples=8,
+            thin=1,
+            num_warmup=16,
+        ).ranks
+    ),
     "prior predictive": lambda: dpjax.sample_prior_predictive(jax.random.key(8), NORMAL, SUM, num_samples=20),
     "predictive": lambda: dpjax.sample(jax.random.key(1), NORMAL, SUM, **SHORT).predict(jax.random.key(9)),
     "pairs by IMwG": lambda: met(dpjax.imwg()),
@@ -231,6 +258,26 @@ def known_total() -> dpjax.Release:
 def batch(releases: list[dpjax.Release]) -> Any:
     """Draws for several releases."""
     return dpjax.sample_batch(jax.random.key(10), NORMAL, releases, **SHORT).draws
+
+
+def stepped(model: dpjax.Model, algorithm: Any, starts_at: Callable[[Any, Any], Any]) -> Any:
+    """The states of an algorithm after each of some steps, started at a draw from the model."""
+    parameters = model.sample_prior(jax.random.key(12))
+    state = algorithm.init(starts_at(parameters, model.sample_records(jax.random.key(13), parameters, N)))
+    return jax.lax.scan(lambda state, key: (algorithm.step(key, state)[0],) * 2, state, jax.random.split(KEY, 5))[1]
+
+
+def fitted(model: dpjax.Model, release: dpjax.Release) -> Any:
+    """The estimate and its errors."""
+    found = dpjax.maximum_likelihood(KEY, model, release, method="imputation", num_chains=8, num_steps=64, **QUIET)
+    return found.estimate, found.standard_errors
+
+
+def invariant(model: dpjax.Model, release: dpjax.Release, **options: Any) -> Any:
+    """The ends of the chains of an invariance test."""
+    posterior = dpjax.sample(jax.random.key(1), model, release, **SHORT | {"num_samples": 200})
+    found = dpjax.invariance_test(KEY, posterior, num_sweeps=3, num_warmup=4, **QUIET, **options)
+    return found.after, found.unbiased
 
 
 def large(model: dpjax.Model, release: dpjax.Release) -> Any:

@@ -2,12 +2,12 @@
 
 import copy
 import pickle
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, NamedTuple, Never, Self
 
 from dpjax._util.validation import fail, summarize_error
 
-__all__ = ["Missing", "Pickled", "is_missing"]
+__all__ = ["Missing", "Pickled", "content_of", "is_missing"]
 
 
 class Packed(NamedTuple):
@@ -51,7 +51,7 @@ class Pickled:
     PARTS: tuple[str, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: pack(name, value) if name in self.PARTS else value for name, value in vars(self).items()}
+        return {name: pack(name, value) if name in self.PARTS else value for name, value in content_of(self).items()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update({name: unpack(name, value) for name, value in state.items()})
@@ -61,9 +61,15 @@ class Pickled:
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         state = {
-            name: value if name in self.PARTS else copy.deepcopy(value, memo) for name, value in vars(self).items()
+            name: value if name in self.PARTS else copy.deepcopy(value, memo)
+            for name, value in content_of(self).items()
         }
         return replace(self, **state)  # type: ignore[type-var]
+
+
+def content_of(result: Any) -> dict[str, Any]:
+    """The fields of a result by name, without what was derived from them."""
+    return {entry.name: getattr(result, entry.name) for entry in fields(result)}
 
 
 def pack(name: str, part: Any) -> Packed | Missing:

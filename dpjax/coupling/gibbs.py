@@ -15,10 +15,11 @@ from dpjax.coupling.parameters import ParameterCoupling, build_coupled_update, c
 from dpjax.coupling.refresh import build_coupled_refresh
 from dpjax.coupling.relabel import Relabelling, check_relabelling
 from dpjax.coupling.sweeps import SweepInfo, sweep_records
-from dpjax.data_augmentation.counts import Counts, count_form
+from dpjax.data_augmentation.counts import Counts
 from dpjax.data_augmentation.counts.starts import propose
 from dpjax.data_augmentation.counts.table import table_of
-from dpjax.data_augmentation.plan import SweepPlan, check_closed, choose_imputation
+from dpjax.data_augmentation.plan import check_closed
+from dpjax.data_augmentation.problem import Problem, impute_by
 from dpjax.data_augmentation.refresh import RefreshTuning
 from dpjax.data_augmentation.sweep import build_kernel
 from dpjax.exchangeable.sweeps import make_placement
@@ -27,7 +28,7 @@ from dpjax.models.checks import check_fit
 from dpjax.models.simulation import GibbsState, Position, draw_position, init_state
 from dpjax.numerics import tree_where
 from dpjax.release import PrivateRelease
-from dpjax.release.summed import Release, as_sum
+from dpjax.release.summed import as_sum
 
 __all__ = ["CoupledKernel", "GibbsPair", "coupled_gibbs"]
 
@@ -177,12 +178,13 @@ def coupled_gibbs(
         fail("relabel", relabel, "False for records that are not exchangeable", "Pass relabel=False.")
     if sample_start is not None:
         check_function("sample_start", sample_start, "key -> Position")
-    chosen = choose_imputation(model, release, imputation)
+    problem = impute_by(model, release, imputation)
+    chosen = problem.plan.imputation
     if isinstance(chosen, Counts):
         check_closed(chosen, imputation)
         if refresh is not None:
             fail("refresh", "refreshes of counts", "None where counts stand for the records", "Leave refresh out.")
-        return coupled_counts(*count_form(model, release), chosen, sample_start)
+        return coupled_counts(problem, sample_start)
     placement = make_placement(chosen, release.n, proposals)
     relabelling = check_relabelling(relabel, placement)
     update = build_coupled_update(model, release.n, parameters)
@@ -222,9 +224,7 @@ class CountPair(NamedTuple):
     same: Array
 
 
-def coupled_counts(
-    model: Model, release: Release, imputation: Counts, sample_start: Callable[[Key], Position] | None
-) -> CoupledKernel:
+def coupled_counts(problem: Problem, sample_start: Callable[[Key], Position] | None) -> CoupledKernel:
     """Two chains, each leaving p(parameters, counts | release) invariant, coupled by common random numbers.
 
     Windows lie at fixed places of the integers, so that two counts near each other have the same window and tend to
@@ -237,13 +237,15 @@ def coupled_counts(
         If the parameters cannot be integrated out, so that they would never meet; or totals are known and no start is
         given.
     """
-    if not imputation.is_collapsed(model, release):
+    model, release = problem.model, as_sum(problem.release)
+    if not problem.is_collapsed:
         remedy = "Take a conjugate model, such as dpjax.models.categorical, or impute records: dpjax.imwg()."
-        fail("imputation", repr(imputation), "counts whose parameters are integrated out, which can meet", remedy)
+        expected = "counts whose parameters are integrated out, which can meet"
+        fail("imputation", repr(problem.plan.imputation), expected, remedy)
     if sample_start is None and table_of(release).known:
         remedy = "Pass key -> Position, for instance moves of some table with these totals by dpjax.gibbs."
         fail("sample_start", None, "a start that has the known totals", remedy)
-    kernel = build_kernel(model, release, SweepPlan(imputation, False, None))
+    kernel = build_kernel(model, release, problem.plan)
 
     @in_full_precision
     def step(rng_key: Key, pair: CountPair) -> tuple[CountPair, ImputationInfo]:

@@ -6,8 +6,8 @@ from dpjax._util.jit import in_full_precision
 from dpjax._util.validation import check_instance, fail
 from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, check_tuning
-from dpjax.data_augmentation.plan import SweepPlan, check_closed, choose_imputation, make_plan, with_noise
-from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.plan import SweepPlan, check_closed
+from dpjax.data_augmentation.problem import augment, impute_by, with_noise
 from dpjax.data_augmentation.sweep import GibbsInfo, build_kernel, prior_tuning
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters, check_position, check_start
@@ -72,12 +72,12 @@ def gibbs(
     (10,)
     """
     choices = {"imputation": imputation, "interweave": interweave, "parameter_kernel": parameter_kernel}
-    chosen = make_plan(model, release, **(choices if plan is None else choices_of(plan, choices)))
-    check_closed(chosen.imputation, imputation)
-    model, release = latent_form(model, release, chosen.imputation)
-    chosen = chosen if plan is None else with_noise(model, release, chosen, plan.noise)
-    kernel = build_kernel(model, release, chosen)
-    fixed = prior_tuning(model, release.n, chosen) if tuning is None else check_tuning(model, tuning)
+    problem = augment(model, release, **(choices if plan is None else choices_of(plan, choices)))
+    check_closed(problem.plan.imputation, imputation)
+    problem = problem if plan is None else with_noise(problem, plan.noise)
+    model, release = problem.model, problem.release
+    kernel = build_kernel(model, release, problem.plan)
+    fixed = prior_tuning(model, release.n, problem.plan) if tuning is None else check_tuning(model, tuning)
 
     @in_full_precision
     def init(position: Position | Parameters, rng_key: Key | None = None) -> GibbsState:
@@ -137,11 +137,10 @@ def impute(
     10.0
     """
     check_fit(model, release)
-    chosen = choose_imputation(model, release, imputation)
-    check_closed(chosen, imputation)
+    problem = impute_by(model, release, imputation)
+    check_closed(problem.plan.imputation, imputation)
     known = check_parameters("parameters", model, parameters)
-    model, release = latent_form(model, release, chosen)
-    kernel = chosen(model, release)
+    model, release, kernel = problem.model, problem.release, problem.kernel
 
     @in_full_precision
     def init(records: Records, rng_key: Key | None = None) -> Latent:

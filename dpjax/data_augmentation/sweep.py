@@ -18,8 +18,8 @@ from dpjax.data_augmentation.parameters import (
     fit_step_size,
     fit_to_prior,
 )
-from dpjax.data_augmentation.plan import SweepPlan, has_parts, is_collapsed
-from dpjax.data_augmentation.records.forms import OwnLatentData
+from dpjax.data_augmentation.plan import SweepPlan, has_parts
+from dpjax.data_augmentation.records.forms import OwnLatentData, is_collapsed
 from dpjax.data_augmentation.records.local import has_windows
 from dpjax.data_augmentation.records.microdata import values_summed_out
 from dpjax.data_augmentation.records.parts import build_partial_kernel

@@ -7,19 +7,16 @@ from itertools import islice
 import jax
 import numpy as np
 
-from dpjax._util.pickles import is_missing
 from dpjax.base import Model
-from dpjax.data_augmentation.plan import SweepPlan, interweaving
-from dpjax.data_augmentation.records.forms import OwnLatentData, latent_form
+from dpjax.data_augmentation.plan import SweepPlan
+from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.diagnostics.convergence import ess_bulk, ess_tail
 from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import Summary, entry_names
 from dpjax.models.simulation import draw_parameters, parameter_shapes
-from dpjax.release import PrivateRelease
 
 __all__ = [
     "STARTS",
-    "advise",
     "free_numbers",
     "name_late",
     "name_refused",
@@ -49,8 +46,6 @@ LATE = "effective sizes that did not grow with the draws, as where chains found 
 
 Numbers = Mapping[str, np.ndarray]
 
-
-DRAW_MORE = "Draw more (num_samples, num_warmup), thin more"
 
 STARTS = (
     "Chains that stand apart may have started badly, or in modes of their own: pass starts (initial=, which takes "
@@ -233,23 +228,3 @@ def name_refused(rates: np.ndarray, plan: SweepPlan, of: str = "the records") ->
 def with_runs(what: str, chosen: np.ndarray, run: str) -> str:
     """A name, and the indices of the chosen runs."""
     return f"{what} ({run} {', '.join(map(str, np.flatnonzero(chosen)))})"
-
-
-def advise(model: Model, release: PrivateRelease, plan: SweepPlan | None) -> str:
-    """The advice for chains of this plan; plan None for trajectories without imputation."""
-    if plan is None:
-        return "Draw more (num_samples, num_warmup), or use dpjax.sample."
-    if any(map(is_missing, (model, release, plan))):
-        return f"{DRAW_MORE}, or try another imputation."
-    others = ["interweave=True"] * lacks_interweaving(model, release, plan)
-    others += ["another imputation", "parameter_kernel"]
-    if model.noncentred is None and not isinstance(plan.imputation, OwnLatentData):
-        others.append("the model written in NumPyro, which may have a non-centred form as this one has not")
-    return f"{DRAW_MORE}, or try {' or '.join(others)}."
-
-
-def lacks_interweaving(model: Model, release: PrivateRelease, plan: SweepPlan) -> bool:
-    """Whether interweaving is off though it may help; for records with few values its cost outweighs its gain."""
-    if plan.interweave or model.support is not None:
-        return False
-    return interweaving(*latent_form(model, release, plan.imputation), plan.imputation)[1]

@@ -17,12 +17,12 @@ from dpjax.clt.starts import check_starts, find_starts
 from dpjax.data_augmentation.counts import counts
 from dpjax.data_augmentation.counts.form import find_obstacle, prefers_counts
 from dpjax.data_augmentation.parameters.coordinates import to_vector
-from dpjax.data_augmentation.plan import check_closed, check_size, choose_imputation
-from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.plan import check_closed
+from dpjax.data_augmentation.problem import Problem, impute_by
 from dpjax.likelihood.approximate import Approximate, scale_rules
 from dpjax.likelihood.imputed import Imputed
 from dpjax.likelihood.surface import Surface
-from dpjax.mcmc.starts import holding, starts_by
+from dpjax.mcmc.starts import starts_by
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_derived, check_parameters
 from dpjax.models.record_noise import support_size
@@ -125,13 +125,12 @@ def counts_fit(model: Model, release: PrivateRelease) -> bool:
     return prefers_counts(model, release) or (support_size(model) or 0) <= release.n
 
 
-def choose_latent(model: Model, release: PrivateRelease, imputation: Imputation | str | None) -> Imputation:
-    """The imputation asked for, or counts if they fit and else records, with parameters that are held."""
-    wanted = counts() if imputation is None and counts_fit(model, release) else imputation
-    chosen = choose_imputation(model, release, wanted)
+def choose_latent(model: Model, release: PrivateRelease, imputation: Imputation | str | None) -> Problem:
+    """The problem of the imputation asked for, or else of counts if they fit, and of records."""
+    problem = impute_by(model, release, counts() if imputation is None and counts_fit(model, release) else imputation)
     if imputation is not None:
-        check_closed(chosen, imputation)
-    return holding(chosen, model, release)
+        check_closed(problem.plan.imputation, imputation)
+    return problem
 
 
 def open_surface(
@@ -147,13 +146,12 @@ def open_surface(
     start = None if initial is None else check_parameters("initial", model, initial)
     if method == "clt":
         return open_approximate(key, model, release, start)
-    chosen = choose_latent(model, release, imputation)
-    model, release = latent_form(model, release, chosen)
-    check_size(release)
-    surface = Imputed(model=model, release=release, imputation=chosen, num_chains=num_chains)
+    problem = choose_latent(model, release, imputation)
+    model, release, held = problem.model, problem.release, problem.held
+    surface = Imputed(model=model, release=release, imputation=held, num_chains=num_chains)
     several = None if start is None else jax.tree.map(lambda leaf: jnp.stack([leaf] * num_chains), start)
     search_key, climb_key = jax.random.split(key)
-    states = starts_by(chosen)((search_key, climb_key), model, release, num_chains, several)
+    states = starts_by(held)((search_key, climb_key), model, release, num_chains, several)
     vectors = np.asarray(jax.vmap(lambda parameters: to_vector(model, parameters)[0])(states.parameters), float)
     chains = jax.tree.map(lambda leaf: leaf[None], states.latent.records)
     return Opened(surface, np.mean(vectors, axis=0, keepdims=True), chains)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
@@ -14,9 +14,10 @@ from dpjax._util.jit import compiling, jit_unoptimized
 from dpjax._util.validation import fail
 from dpjax.base import Array, Imputation, Key, Model
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, fit_to_prior
-from dpjax.data_augmentation.plan import check_closed, close, make_plan, with_refresh
-from dpjax.data_augmentation.records.forms import OwnLatentData, latent_form
-from dpjax.data_augmentation.records.unknown_number import warn_of_room, with_equal_capacity
+from dpjax.data_augmentation.plan import check_closed
+from dpjax.data_augmentation.problem import Problem, augment, problem_of, with_equal_capacity, with_refresh
+from dpjax.data_augmentation.records.forms import OwnLatentData
+from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import warn_of_nonfinite
 from dpjax.mcmc.batch_run import BatchRun, map_groups
 from dpjax.mcmc.draws import accepted_per_proposal, fill_gaps
@@ -126,23 +127,19 @@ def sample_batch(
     collect, counts_allowed = read_collect(collect)
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
     given = check_releases(releases)
-    plan = make_plan(model, given[0], imputation, interweave, parameter_kernel, allow_counts=counts_allowed)
-    if imputation is None:
-        plan = replace(plan, imputation=close(plan.imputation, model, noisiest(given)))
-    plan = with_refresh(model, given[0], plan, refresh)
-    check_closed(plan.imputation, imputation)
+    first = augment(model, given[0], imputation, interweave, parameter_kernel, allow_counts=counts_allowed)
+    first = with_refresh(first, refresh)
+    if imputation is not None:
+        check_closed(first.plan.imputation, imputation)
     check_derived(model)
     mesh = choose_mesh(devices, len(given), "the number of releases")
-    formed = [latent_form(model, release, plan.imputation) for release in given]
-    alike = with_equal_capacity([release for _, release in formed], given)
-    formed = [latent_form(model, release, plan.imputation) for release in alike]
+    problems = with_equal_capacity([first, *(problem_of(model, release, first.plan) for release in given[1:])])
     keys = split_keys(key, np.arange(len(given)), num_chains)
     schedule, kept = make_schedule(num_warmup, num_samples, thin), None if collect is None else OfState(collect)
-    stacked = stack(check_formed([release for _, release in formed]))
-    run = BatchRun(
-        model=formed[0][0], releases=stacked, plan=plan, collect=kept, keys=keys, schedule=schedule, mesh=mesh
-    )
-    return report(run, model, alike, finish(run, partial(begin, run), None, progress))
+    problem = problems[0].planned(imputation=noisiest(problems).closed)
+    stacked = stack(check_formed([each.release for each in problems]))
+    run = BatchRun(problem=problem, releases=stacked, collect=kept, keys=keys, schedule=schedule, mesh=mesh)
+    return report(run, problems, finish(run, partial(begin, run), None, progress))
 
 
 @dataclass(frozen=True)
@@ -155,17 +152,18 @@ class OfState:
         return self.function(state)
 
 
-def noisiest(releases: Sequence[PrivateRelease]) -> PrivateRelease:
-    """The release of the widest noise, to which windows of counts that all releases share are fitted."""
+def noisiest(problems: Sequence[Problem]) -> Problem:
+    """The problem of the widest noise, to which windows of counts that all releases share are fitted."""
 
-    def scale_of(release: PrivateRelease) -> float:
+    def scale_of(problem: Problem) -> float:
+        release = problem.given_release
         scale = release.mechanism.noise_scale if isinstance(release, Release) else None
         return 0.0 if scale is None else float(np.max(scale))
 
-    return max(releases, key=scale_of)
+    return max(problems, key=scale_of)
 
 
-def report(run: BatchRun, model: Model, releases: list[PrivateRelease], status: Status) -> BatchPosterior:
+def report(run: BatchRun, problems: list[Problem], status: Status) -> BatchPosterior:
     """The posteriors of the draws made, with a warning if some are missing and an error if all are."""
     interrupted = is_interrupted("sample_batch", run, status, None, stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, :, : status.filled], status.draws)
@@ -180,14 +178,14 @@ def report(run: BatchRun, model: Model, releases: list[PrivateRelease], status: 
         info={**info, "acceptance_rate_per_record": per_record},
         collected=draws.collected,
         interrupted=interrupted,
-        model=model,
-        releases=tuple(releases),
+        model=run.problem.given_model,
+        releases=tuple(problem.given_release for problem in problems),
         final_states=gather_to_host(run.mesh, status.chains.state),
         tuning=status.kernel.tuning,
         refresh=jax.tree.map(np.asarray, status.kernel.refresh),
-        plan=run.plan,
+        plan=run.problem.plan,
         keys=tuple(identify_keys(keys) for keys in run.keys.chains),
-        settings=asked_of(run.plan, run.schedule[-1]),
+        settings=asked_of(run.problem.plan, run.schedule[-1]),
     )
 
 
@@ -199,8 +197,9 @@ def split_keys(key: Key, numbers: Array, num_chains: int) -> RunKeys:
 
 def begin(run: BatchRun) -> Status:
     """The status before the first step."""
-    with compiling(run.lower_first(tune_all.eval_shape(run.model, run.keys.tuning) if run.plan.uses_tuning else None)):
-        tuning = tune_all.unoptimized(run.model, run.keys.tuning) if run.plan.uses_tuning else None
+    model, uses_tuning = run.problem.model, run.problem.plan.uses_tuning
+    with compiling(run.lower_first(tune_all.eval_shape(model, run.keys.tuning) if uses_tuning else None)):
+        tuning = tune_all.unoptimized(model, run.keys.tuning) if uses_tuning else None
         return run.open(find_all(run, run.keys.starts), tuning)
 
 
@@ -213,7 +212,7 @@ def tune_all(model: Model, keys: Key) -> Tuning:
 
 def find_all(run: BatchRun, keys: tuple[Key, Key]) -> GibbsState:
     """States [release, chain, ...] of positive density; an error says for which release there is none."""
-    if not isinstance(run.plan.imputation, OwnLatentData):
+    if not isinstance(run.problem.plan.imputation, OwnLatentData):
         return find_records(run, keys)
     states: GibbsState = stack([find_own(run, keys, number) for number in range(len(run.keys.chains))])
     return states
@@ -221,20 +220,21 @@ def find_all(run: BatchRun, keys: tuple[Key, Key]) -> GibbsState:
 
 def find_own(run: BatchRun, keys: tuple[Key, Key], number: int) -> GibbsState:
     """The states [chain, ...] of one release, by the imputation's own search."""
-    imputation, num_chains = run.plan.imputation, run.keys.chains.shape[1]
+    imputation, num_chains = run.problem.plan.imputation, run.keys.chains.shape[1]
     assert isinstance(imputation, OwnLatentData), "others search for records"
     with naming(number):
         return imputation.find_starts(
-            take_entry(keys, number), run.model, take_entry(run.releases, number), num_chains, None
+            take_entry(keys, number), run.problem.model, take_entry(run.releases, number), num_chains, None
         )
 
 
 def find_records(run: BatchRun, keys: tuple[Key, Key]) -> GibbsState:
     """The states that `dpjax.mcmc.starts.find_starts` finds for each release."""
-    look = search_all.unoptimized if run.keys.chains.size * run.release.n <= FEW_RECORDS else search_all
-    best = look(run.model, run.keys.chains.shape[1], run.group, keys[0], run.releases)
+    model, n = run.problem.model, run.problem.release.n
+    look = search_all.unoptimized if run.keys.chains.size * n <= FEW_RECORDS else search_all
+    best = look(model, run.keys.chains.shape[1], run.group, keys[0], run.releases)
     if not np.all(best.found):
-        best = climb_all(run.model, run.group, keys[1], run.releases, best)
+        best = climb_all(model, run.group, keys[1], run.releases, best)
     found = np.asarray(best.found)
     for number in np.flatnonzero(~np.all(found, axis=1)).tolist():
         with naming(number):

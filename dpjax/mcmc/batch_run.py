@@ -19,14 +19,22 @@ from jax.sharding import Mesh
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, fit_step_size
 from dpjax.data_augmentation.plan import SweepPlan
-from dpjax.data_augmentation.records.forms import state_shapes
+from dpjax.data_augmentation.problem import Problem
 from dpjax.data_augmentation.records.unknown_number import check_room
-from dpjax.data_augmentation.refresh import Rates, RefreshTuning, prior_alone
-from dpjax.mcmc.rates import rates_to_try
-from dpjax.mcmc.run import Chains, Collect, Kernel, RunKeys, adapt, adapt_kernel, advance_chains, choose_capacity
+from dpjax.data_augmentation.refresh import Rates, RefreshTuning
+from dpjax.mcmc.run import (
+    Chains,
+    Collect,
+    Kernel,
+    RunKeys,
+    adapt,
+    adapt_kernel,
+    advance_chains,
+    choose_capacity,
+    first_refresh,
+)
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
-from dpjax.numerics import take_entry
 from dpjax.release import PrivateRelease
 from dpjax.runtime.chunk import Chunk
 from dpjax.runtime.devices import BY_CHAIN, num_devices, over_devices, platform_of
@@ -110,6 +118,8 @@ class BatchRun(Run):
 
     Parameters
     ----------
+    problem
+        That of the first release.
     releases
         In the form of the latent data, leaves [release, ...].
     keys
@@ -124,17 +134,11 @@ class BatchRun(Run):
     SHARED: ClassVar[tuple[str, ...]] = OF_RELEASE
     PROGRAM: ClassVar[Callable[..., Any]] = staticmethod(run_batch)
 
-    model: Model
+    problem: Problem
     releases: PrivateRelease
-    plan: SweepPlan
     collect: CollectOfRelease | None
     keys: RunKeys
     reports: bool = True
-
-    @cached_property
-    def release(self) -> PrivateRelease:
-        """The first release."""
-        return take_entry(self.releases, 0)
 
     @cached_property
     def common(self) -> tuple[bool, ...]:
@@ -145,7 +149,7 @@ class BatchRun(Run):
     @cached_property
     def state_shapes(self) -> GibbsState:
         """The shapes [release, chain, ...] and types of the chains' states."""
-        return state_shapes(self.model, self.release, self.plan.imputation, self.keys.chains.shape)
+        return self.problem.state_shapes(self.keys.chains.shape)
 
     @cached_property
     def most_draws(self) -> int:
@@ -154,7 +158,7 @@ class BatchRun(Run):
         states = jax.tree.map(
             lambda leaf: jax.ShapeDtypeStruct((prod(chains), *leaf.shape[2:]), leaf.dtype), self.state_shapes
         )
-        return choose_capacity(self.model, bind(self.collect, self.release), states)
+        return choose_capacity(self.problem.model, bind(self.collect, self.problem.release), states)
 
     @cached_property
     def group(self) -> int:
@@ -169,7 +173,8 @@ class BatchRun(Run):
 
     def static(self, status: Status) -> tuple[Any, ...]:
         """Model, plan, what is collected, capacity, groups, what releases have in common, and devices."""
-        return self.model, self.plan, self.collect, self.most_draws, self.group, self.common, self.mesh
+        fixed = self.most_draws, self.group, self.common, self.mesh
+        return self.problem.model, self.problem.plan, self.collect, *fixed
 
     def arguments(self, status: Status, length: int) -> dict[str, Any]:
         """Releases, tuning, keys and chains, and the numbers of the chunk."""
@@ -186,14 +191,12 @@ class BatchRun(Run):
     @cached_property
     def first_refresh(self) -> RefreshTuning | None:
         """The refreshes of each release before any draw is made; None where there are none."""
-        if not self.plan.refresh:
-            return None
-        number, one = len(self.keys.chains), prior_alone(self.model, rates_to_try(self.plan, self.release.n))
+        number, one = len(self.keys.chains), first_refresh(self.problem)
         return jax.tree.map(lambda leaf: jnp.asarray(np.repeat(np.asarray(leaf)[None], number, 0)), one)
 
     def open(self, states: GibbsState, tuning: Tuning | None) -> Status:
         """The status before the first step, with chains at the given starts, to which the step sizes are fitted."""
-        kernel = Kernel(self.plan, adapt_step_sizes(self, 0, tuning, states), self.first_refresh)
+        kernel = Kernel(self.problem.plan, adapt_step_sizes(self, 0, tuning, states), self.first_refresh)
         return self.open_segment(0, kernel, states)
 
     def open_segment(self, segment: int, kernel: Kernel, states: GibbsState) -> Status:
@@ -203,12 +206,13 @@ class BatchRun(Run):
 
     def before_draws(self, segment: int, kernel: Kernel, states: GibbsState) -> Status:
         """The status at the start of a segment, without room for draws; tuning and states may be shapes."""
-        accepted = np.zeros((*self.keys.chains.shape, self.release.n), np.int32) if self.reports else None
+        accepted = np.zeros((*self.keys.chains.shape, self.problem.release.n), np.int32) if self.reports else None
         return Status(segment, 0, kernel, Chains(states, accepted))
 
     def lower_first(self, tuning: Tuning | None) -> Any:
         """The program of the first chunk, not compiled yet, from the shapes of the tuning."""
-        return self.lower(self.before_draws(0, Kernel(self.plan, tuning, self.first_refresh), self.state_shapes))
+        kernel = Kernel(self.problem.plan, tuning, self.first_refresh)
+        return self.lower(self.before_draws(0, kernel, self.state_shapes))
 
     def close_segment(self, status: Status) -> Status:
         """Adapt to the segment's draws where the schedule says so, and open the next segment."""
@@ -236,10 +240,11 @@ def adapt_all(model: Model, parameters: Parameters) -> Tuning:
 
 def adapt_step_sizes(run: BatchRun, segment: int, tuning: Tuning | None, states: GibbsState) -> Tuning | None:
     """The tuning of a segment, with step sizes fitted to where the chains are, states [release, chain, ...]."""
-    if tuning is None or run.plan.parameter_kernel is None:
+    kernel = run.problem.plan.parameter_kernel
+    if tuning is None or kernel is None:
         return tuning
     keys = jax.vmap(partial(jax.random.fold_in, data=segment))(run.keys.step_size)
-    return fit_step_sizes(run.model, run.plan.parameter_kernel, keys, tuning, states.parameters, states.latent.records)
+    return fit_step_sizes(run.problem.model, kernel, keys, tuning, states.parameters, states.latent.records)
 
 
 @partial(jit_model, static_argnames=("kernel",))

@@ -20,14 +20,15 @@ from dpjax.runtime.fingerprint import Plain, identify_arrays, identify_parts, id
 
 def make_fingerprint(key: Key, run: PosteriorRun, initial: Any) -> dict[str, Plain]:
     """All that decides the draws of a run, under names that a user knows."""
+    model, release, plan = run.problem.model, run.problem.release, run.problem.plan
     return {
         **identify_run(key, len(run.keys.chains), run.schedule[-1]),
         "keep": "summary" if run.summarized else "draws",
-        "release": f"{type(run.release).__name__} of n = {run.release.n}",
-        **{f"plan.{name}": value for name, value in plain_values(run.plan).items()},
+        "release": f"{type(release).__name__} of n = {release.n}",
+        **{f"plan.{name}": value for name, value in plain_values(plan).items()},
         **identify_parts(dict(functions_and_objects(run))),
-        **identify_arrays({"release": run.release, "initial": initial, "model": run.model}),
-        **identify_arrays({"model": probe.unoptimized(run.model, run.release)}, rounded=True),
+        **identify_arrays({"release": release, "initial": initial, "model": model}),
+        **identify_arrays({"model": probe.unoptimized(model, release)}, rounded=True),
     }
 
 
@@ -47,12 +48,13 @@ def asked_of(plan: SweepPlan, sampling: Segment, initial: Any = None) -> dict[st
 
 def functions_and_objects(run: PosteriorRun) -> Iterator[tuple[str, Any]]:
     """The functions and objects that a run is made of by name; numbers and released values are compared as arrays."""
-    yield from parts_of("model", run.model)
-    yield from parts_of("plan", run.plan)
+    release = run.problem.release
+    yield from parts_of("model", run.problem.model)
+    yield from parts_of("plan", run.problem.plan)
     yield "collect", run.collect
-    for field in fields(run.release):
+    for field in fields(release):
         if field.name not in ("value", "values"):
-            yield f"release.{field.name}", getattr(run.release, field.name)
+            yield f"release.{field.name}", getattr(release, field.name)
 
 
 def parts_of(root: str, noun: Any) -> Iterator[tuple[str, Any]]:

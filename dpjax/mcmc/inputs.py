@@ -10,7 +10,7 @@ from dpjax._util.validation import fail, summarize_error
 from dpjax.base import Model, Parameters, Records
 from dpjax.clt import check_problem
 from dpjax.data_augmentation.counts.table import COUNTS
-from dpjax.data_augmentation.plan import SweepPlan
+from dpjax.data_augmentation.problem import Problem
 from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.mcmc.run import Collect
 from dpjax.models.positions import check_parameters, check_prior
@@ -88,17 +88,11 @@ def check_initial(
     return parameters
 
 
-def default_initial(model: Model, release: PrivateRelease, plan: SweepPlan) -> Literal["large-sample"] | None:
-    """Where chains start if the user does not say: near the posterior where many records are imputed one by one.
-
-    Parameters
-    ----------
-    model
-        As the user knows it.
-    release
-        As the user knows it.
-    """
-    if isinstance(plan.imputation, OwnLatentData) or is_unknown(release) or release.n < RECORDS_FOR_LARGE_STARTS:
+def default_initial(problem: Problem) -> Literal["large-sample"] | None:
+    """Where chains start if the user does not say: near the posterior where many records are imputed one by one."""
+    model, release = problem.given_model, problem.given_release
+    own = isinstance(problem.plan.imputation, OwnLatentData)
+    if own or is_unknown(release) or release.n < RECORDS_FOR_LARGE_STARTS:
         return None
     try:
         check_problem(model, release)

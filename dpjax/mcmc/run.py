@@ -13,8 +13,9 @@ from jax.sharding import Mesh
 from dpjax._util.jit import jit_unoptimized
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning, fit_step_size, fit_to_prior, fit_tuning
-from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, close, is_open
-from dpjax.data_augmentation.records.forms import OwnLatentData, state_shapes
+from dpjax.data_augmentation.plan import SweepPlan, is_open
+from dpjax.data_augmentation.problem import Problem, adapt_plan
+from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.records.unknown_number import check_room
 from dpjax.data_augmentation.refresh import Rates, RefreshInfo, RefreshTuning, prior_alone
 from dpjax.data_augmentation.sweep import GibbsInfo, Sweep, build_mixed_step, build_sweep
@@ -207,17 +208,15 @@ class PosteriorRun(Run):
 
     Parameters
     ----------
-    plan
-        As the user wants it; what is tuned is in the status.
+    problem
+        With the plan as the user wants it; what is tuned is in the status.
     summarized
         Whether the draws are not kept, but entered into a streaming summary.
     """
 
     PROGRAM: ClassVar[Callable[..., Any]] = staticmethod(run_chunk)
 
-    model: Model
-    release: PrivateRelease
-    plan: SweepPlan
+    problem: Problem
     collect: Collect | None
     keys: RunKeys
     summarized: bool = False
@@ -225,20 +224,20 @@ class PosteriorRun(Run):
     @cached_property
     def state_shapes(self) -> GibbsState:
         """The shapes [chain, ...] and types of the chains' states."""
-        return state_shapes(self.model, self.release, self.plan.imputation, self.keys.chains.shape)
+        return self.problem.state_shapes(self.keys.chains.shape)
 
     @cached_property
     def first_plan(self) -> SweepPlan | None:
         """The plan of the first segment; None where the starts decide it."""
-        imputation = self.plan.imputation
+        imputation = self.problem.plan.imputation
         if is_open(imputation) and not isinstance(imputation, OwnLatentData):
             return None
-        return replace(self.plan, imputation=close(imputation, self.model, self.release))
+        return replace(self.problem.plan, imputation=self.problem.closed)
 
     @cached_property
     def most_draws(self) -> int:
         """How many draws a chunk can hold."""
-        return choose_capacity(self.model, self.collect, self.state_shapes)
+        return choose_capacity(self.problem.model, self.collect, self.state_shapes)
 
     def capacity(self, status: Status) -> int:
         """How many draws a chunk can hold, whatever the kernel."""
@@ -246,12 +245,12 @@ class PosteriorRun(Run):
 
     def static(self, status: Status) -> tuple[Any, ...]:
         """Model, plan, what is collected, capacity and devices."""
-        return self.model, status.kernel.plan, self.collect, self.most_draws, self.mesh
+        return self.problem.model, status.kernel.plan, self.collect, self.most_draws, self.mesh
 
     def arguments(self, status: Status, length: int) -> dict[str, Any]:
         """The release, the tuning, keys and chains, and the numbers of the chunk."""
         return {
-            "release": self.release,
+            "release": self.problem.release,
             "tuning": status.kernel.tuning,
             "refresh": status.kernel.refresh,
             "chain_keys": self.keys.chains,
@@ -262,7 +261,7 @@ class PosteriorRun(Run):
     def open(self, state: GibbsState, tuning: Tuning | None, refresh: RefreshTuning | None) -> Status:
         """The status before the first step, with chains at the given starts, to which the step size is fitted."""
         tuning = adapt_step_size(self, 0, tuning, state)
-        plan = self.first_plan or adapt_plan(self.model, self.release, self.plan, state, self.keys.plan)
+        plan = self.first_plan or adapt_plan(self.problem, state, self.keys.plan)
         return self.open_segment(0, Kernel(plan, tuning, refresh), state)
 
     def open_segment(self, segment: int, kernel: Kernel, state: GibbsState) -> Status:
@@ -275,7 +274,7 @@ class PosteriorRun(Run):
 
     def before_draws(self, segment: int, kernel: Kernel, state: GibbsState) -> Status:
         """The status at the start of a segment, without room for draws; tuning and state may be shapes."""
-        accepted = np.zeros((len(self.keys.chains), self.release.n), np.int32)
+        accepted = np.zeros((len(self.keys.chains), self.problem.release.n), np.int32)
         return Status(segment, 0, kernel, Chains(state, accepted))
 
     def lower_first(self, tuning: Tuning | None) -> Any:
@@ -296,11 +295,11 @@ class PosteriorRun(Run):
 
     def close_segment(self, status: Status) -> Status:
         """Adapt the kernel to the segment's draws where the schedule says so, and open the next segment."""
-        check_room(self.release, status.draws.reported)
+        check_room(self.problem.release, status.draws.reported)
         kernel, state = adapt_kernel(self, status, adapt, adapt_step_size), status.chains.state
         if status.segment == 0:
             # At the starts the plan was a guess; now the chains have come some way.
-            plan = adapt_plan(self.model, self.release, self.plan, gather_to_host(self.mesh, state), self.keys.plan)
+            plan = adapt_plan(self.problem, gather_to_host(self.mesh, state), self.keys.plan)
             kernel = kernel._replace(plan=plan)
         elif status.segment == CHECKED:
             kernel = kernel._replace(plan=check_surrogate(kernel.plan, status.draws.info))
@@ -317,7 +316,7 @@ class PosteriorRun(Run):
     def restore(self, progress: dict[str, Any], arrays: Arrays) -> Status:
         """The status in a file; whatever does not fit the run is an error."""
         segment, filled = read_place(self.schedule, progress)
-        kernel = Kernel(restore(self.plan, progress["plan"]), self.tuning_shapes, self.first_refresh)
+        kernel = Kernel(restore(self.problem.plan, progress["plan"]), self.tuning_shapes, self.first_refresh)
         status = self.open_segment(segment, kernel, self.state_shapes)
         made = jax.tree.map(lambda held: held[:, :filled], status.draws)
         for held, saved in zip(jax.tree.leaves(made), jax.tree.leaves(fill("draws", made, arrays)), strict=True):
@@ -332,23 +331,31 @@ class PosteriorRun(Run):
 
     def first_tuning(self) -> Tuning | None:
         """The tuning fitted to the prior; None where no step of the sweep uses one."""
-        return tune_to_prior.unoptimized(self.model, self.keys.tuning) if self.plan.uses_tuning else None
+        problem = self.problem
+        return tune_to_prior.unoptimized(problem.model, self.keys.tuning) if problem.plan.uses_tuning else None
 
     @cached_property
     def first_refresh(self) -> RefreshTuning | None:
         """The refreshes before any draw is made; None where there are none."""
-        return prior_alone(self.model, rates_to_try(self.plan, self.release.n)) if self.plan.refresh else None
+        return first_refresh(self.problem)
 
     @cached_property
     def tuning_shapes(self) -> Tuning | None:
         """The shapes and types of the tuning."""
-        return tune_to_prior.eval_shape(self.model, self.keys.tuning) if self.plan.uses_tuning else None
+        problem = self.problem
+        return tune_to_prior.eval_shape(problem.model, self.keys.tuning) if problem.plan.uses_tuning else None
 
 
 @jit_model
 def tune_to_prior(model: Model, key: Key) -> Tuning:
     """The tuning fitted to draws from the prior."""
     return fit_to_prior(key, model)
+
+
+def first_refresh(problem: Problem) -> RefreshTuning | None:
+    """The refreshes before any draw is made; None where there are none."""
+    rates = rates_to_try(problem.plan, problem.release.n)
+    return prior_alone(problem.model, rates) if problem.plan.refresh else None
 
 
 def place_of(segment: int, tried: tuple[Rates, ...]) -> int:
@@ -390,16 +397,17 @@ def adapt_kernel(run: Any, status: Status, fit: Any, fit_steps: Callable[..., Tu
     fit_steps
         ``(run, segment, tuning, states) -> tuning``, with the step sizes of a segment.
     """
+    model, n = run.problem.model, run.problem.release.n
     (plan, tuning, refresh), segment = status.kernel, run.schedule[status.segment]
     if not segment.adapt or (tuning is None and refresh is None):
         return status.kernel
     draws = status.draws.parameters
-    fitted = fit.unoptimized(run.model, draws)
+    fitted = fit.unoptimized(model, draws)
     if tuning is not None:
         tuning = fitted._replace(step_size=tuning.step_size)
         tuning = fit_steps(run, status.segment + 1, tuning, gather_to_host(run.mesh, status.chains.state))
     if refresh is not None:
-        costs, tried = Costs().of(run.model, plan, run.release.n), rates_to_try(plan, run.release.n)
+        costs, tried = Costs().of(model, plan, n), rates_to_try(plan, n)
         place = place_of(status.segment, tried)
         refresh = adapt_refresh(refresh, fitted, tried, place, draws, segment.thin, costs)
     return Kernel(plan, tuning, refresh)
@@ -407,10 +415,11 @@ def adapt_kernel(run: Any, status: Status, fit: Any, fit_steps: Callable[..., Tu
 
 def adapt_step_size(run: PosteriorRun, segment: int, tuning: Tuning | None, state: GibbsState) -> Tuning | None:
     """The tuning of a segment, with the step size fitted to where the chains are, state [chain, ...]."""
-    if tuning is None or run.plan.parameter_kernel is None:
+    kernel = run.problem.plan.parameter_kernel
+    if tuning is None or kernel is None:
         return tuning
     key = jax.random.fold_in(run.keys.step_size, segment)
-    return fit_step_size(key, run.model, run.plan.parameter_kernel, tuning, state.parameters, state.latent.records)
+    return fit_step_size(key, run.problem.model, kernel, tuning, state.parameters, state.latent.records)
 
 
 def make_schedule(num_warmup: int, num_samples: int, thin: int, adapt: bool = True) -> tuple[Segment, ...]:

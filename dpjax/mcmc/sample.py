@@ -5,7 +5,7 @@ import time
 import warnings
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -13,8 +13,7 @@ import numpy as np
 from dpjax._util.jit import compiling
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
-from dpjax.data_augmentation.plan import make_plan, move_noise, with_refresh
-from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.problem import Problem, augment, move_noise, with_refresh
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import free_numbers, warn_of_nonfinite
 from dpjax.mcmc.draws import accepted_per_proposal, drawn_of, fill_gaps, read_streaming, reports_of
@@ -160,23 +159,18 @@ def sample(
     began = time.monotonic()
     collect, counts_allowed = read_collect(collect)
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
-    plan = make_plan(model, release, imputation, interweave, parameter_kernel, allow_counts=counts_allowed)
+    problem = augment(model, release, imputation, interweave, parameter_kernel, allow_counts=counts_allowed)
     check_derived(model)
     check_until(until, model)
     summarized = check_keep(keep, collect)
     initial, asked = check_initial(model, release, initial, num_chains), isinstance(initial, str)
-    initial = default_initial(model, release, plan) if initial is None else initial
-    given = (model, release)
-    model, release = latent_form(model, release, plan.imputation)
+    initial = default_initial(problem) if initial is None else initial
     mesh = choose_mesh(devices, num_chains)
     path = None if checkpoint is None else check_path(checkpoint, mesh)
     schedule = make_schedule(num_warmup, num_samples, thin, adapt=not asked)
-    plan = move_noise(model, release, plan) if has_check(schedule) else plan
-    plan = with_refresh(*given, plan, refresh)
+    problem = move_noise(problem) if has_check(schedule) else problem
     run = PosteriorRun(
-        model=model,
-        release=release,
-        plan=plan,
+        problem=with_refresh(problem, refresh),
         collect=collect,
         keys=split_key(key, num_chains),
         summarized=summarized,
@@ -185,35 +179,27 @@ def sample(
     )
     check_collect(collect, run.state_shapes)
     file = None if path is None else PeriodicCheckpoint(path, make_fingerprint(key, run, initial), mesh, run.pack)
-    watch = make_watch(until, run, partial(look, run.model), began)
-    made = report(
-        run, given, finish(run, partial(begin, run, given, initial, asked), file, progress, watch), file, watch
-    )
-    return replace(made, settings=asked_of(plan, schedule[-1], initial))
+    watch = make_watch(until, run, partial(look, run.problem.model), began)
+    status = finish(run, partial(begin, run, initial, asked), file, progress, watch)
+    return report(run, status, initial, file, watch)
 
 
-def begin(
-    run: PosteriorRun,
-    given: tuple[Model, PrivateRelease],
-    initial: Parameters | Literal["large-sample"] | None,
-    asked: bool,
-) -> Status:
+def begin(run: PosteriorRun, initial: Parameters | Literal["large-sample"] | None, asked: bool) -> Status:
     """The status before the first step, with chains at starts of positive density.
 
     Parameters
     ----------
-    given
-        Model and release as the user knows them.
     asked
         Whether the user asked for starts at the Normal approximation; if it is the default, it may fail.
     """
+    problem, num_chains = run.problem, len(run.keys.chains)
     with compiling(run.lower_first(run.tuning_shapes)):
-        start = partial(starts_by(run.plan.imputation), run.keys.starts, run.model, run.release, len(run.keys.chains))
+        start = partial(starts_by(problem.plan.imputation), run.keys.starts, problem.model, problem.release, num_chains)
         if not isinstance(initial, str):
             return run.open(start(initial), run.first_tuning(), run.first_refresh)
         draw_key, record_key = jax.random.split(run.keys.tuning)
         try:
-            draws = draw_large(draw_key, *given, len(run.keys.chains))
+            draws = draw_large(draw_key, problem.given_model, problem.given_release, num_chains)
             states = start({name: leaf[:, -1] for name, leaf in draws.items()})
         except ValueError as error:
             if asked:
@@ -239,38 +225,39 @@ def look(model: Model, status: Status) -> Look:
 
 def report(
     run: PosteriorRun,
-    given: tuple[Model, PrivateRelease],
     status: Status,
+    initial: Parameters | Literal["large-sample"] | None,
     file: PeriodicCheckpoint | None,
     watch: UntilEnough | None,
 ) -> Posterior:
-    """The posterior of the draws made, with a warning if some are missing and an error if all are.
-
-    Parameters
-    ----------
-    given
-        Model and release as the user knows them.
-    """
+    """The posterior of the draws made, with a warning if some are missing and an error if all are."""
+    problem = run.problem
     interrupted, ended = how_it_ended("sample", run, status, file, watch, stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
     streaming = None if status.streaming is None else read_streaming(draws, status.streaming)
     info = fill_gaps(draws.info) if streaming is None else reports_of(draws, streaming)
     sweeps = run.schedule[-1].thin * (1 if streaming is None else streaming.summary.number)
     warn_of_nonfinite(info["num_nonfinite"], stacklevel=4, sweeps=sweeps)
-    warn_of_room(run.release, draws.reported, stacklevel=4)
+    warn_of_room(problem.release, draws.reported, stacklevel=4)
     per_record = accepted_per_proposal(to_host(status.chains.accepted), info, status, run.schedule[-1])
-    return Posterior(
-        draws=draws_of(status) if streaming is None else NotKept(),  # type: ignore[arg-type]
+    return posterior_of(
+        replace(problem, plan=status.kernel.plan),
+        draws=draws_of(status) if streaming is None else NotKept(),
         info={**info, "acceptance_rate_per_record": per_record},
         collected=draws.collected,
         interrupted=interrupted,
-        model=given[0],
-        release=given[1],
         final_states=gather_to_host(run.mesh, status.chains.state),
         tuning=status.kernel.tuning,
         refresh=jax.tree.map(np.asarray, status.kernel.refresh),
-        plan=status.kernel.plan,
         keys=identify_keys(run.keys.chains),
         ended=ended,
         streaming=streaming,
+        settings=asked_of(problem.plan, run.schedule[-1], initial),
     )
+
+
+def posterior_of(problem: Problem, **fields: Any) -> Posterior:
+    """The posterior of a problem, of which the form of the latent data is not derived again."""
+    posterior = Posterior(model=problem.given_model, release=problem.given_release, plan=problem.plan, **fields)
+    vars(posterior)["problem"] = problem
+    return posterior

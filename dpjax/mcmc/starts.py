@@ -17,7 +17,6 @@ from dpjax._util.validation import fail
 from dpjax.base import Array, Imputation, Key, Latent, Model, Parameters, Records
 from dpjax.clt import Size, check_problem, default_points, draw
 from dpjax.data_augmentation.parameters import Tuning
-from dpjax.data_augmentation.plan import close
 from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.refresh import RefreshTuning, fit_refresh
 from dpjax.mcmc.inputs import refused_by_name
@@ -39,7 +38,7 @@ TEMPERATURE = 4.0
 FEW_RECORDS = 2**16
 """For all chains together: with more, a search by a program that was compiled quickly takes longer than it saves."""
 
-__all__ = ["draw_large", "equilibrate", "holding", "impute_all", "tune_by"]
+__all__ = ["draw_large", "equilibrate", "impute_all", "tune_by"]
 
 
 NUM_WARMUP, NUM_DRAWS = 300, 250
@@ -298,12 +297,6 @@ def climb(model: Model, key: Key, release: PrivateRelease, best: Candidate) -> C
     return jax.lax.while_loop(wanted, body, (jnp.array(0), best))[1]
 
 
-def holding(imputation: Imputation, model: Model, release: PrivateRelease) -> Imputation:
-    """The imputation by which records move while the parameters are held, with every open option closed."""
-    closed = close(imputation, model, release)
-    return closed.given_parameters() if isinstance(closed, OwnLatentData) else closed
-
-
 @partial(jit_model, static_argnames=("imputation",))
 def impute_all(
     model: Model, imputation: Imputation, key: Key, release: PrivateRelease, states: GibbsState, length: Array
@@ -334,14 +327,15 @@ def draw_large(key: Key, model: Model, release: PrivateRelease, num_chains: int)
 
 def tune_by(run: PosteriorRun, draws: Parameters) -> tuple[Tuning | None, RefreshTuning | None]:
     """The tuning and the refreshes fitted to draws [chain, draw, ...]; None for what the plan does not use."""
-    if not (run.plan.uses_tuning or run.plan.refresh):
+    plan = run.problem.plan
+    if not (plan.uses_tuning or plan.refresh):
         return None, None
-    fitted = adapt.unoptimized(run.model, draws)
+    fitted = adapt.unoptimized(run.problem.model, draws)
     refresh = None if run.first_refresh is None else fit_refresh(run.first_refresh, fitted)
-    return fitted if run.plan.uses_tuning else None, refresh
+    return fitted if plan.uses_tuning else None, refresh
 
 
 def equilibrate(key: Key, run: PosteriorRun, states: GibbsState) -> GibbsState:
     """States [chain, ...] whose records have had time to reach their distribution given parameters and release."""
-    held = holding(run.plan.imputation, run.model, run.release)
-    return impute_all(run.model, held, key, run.release, states, jnp.asarray(SWEEPS))
+    problem = run.problem
+    return impute_all(problem.model, problem.held, key, problem.release, states, jnp.asarray(SWEEPS))

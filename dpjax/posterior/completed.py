@@ -19,14 +19,13 @@ from jax.typing import ArrayLike
 from dpjax._util.validation import check_count, check_key, check_share, fail, read_numbers
 from dpjax.base import Key, Model, Parameters, Records
 from dpjax.data_augmentation.counts.table import COUNTS, TableSums
-from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.problem import Problem
 from dpjax.data_augmentation.records.unknown_number import DataSetSum
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.posterior.further import draw_further, spacing_of
 from dpjax.posterior.reports import level_names_of
-from dpjax.release import PrivateRelease, Release
 
 if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
@@ -233,8 +232,7 @@ def complete(posterior: "Posterior", key: Key, num: int) -> DataSets:
         fail("posterior", "an approximate one, without imputed records", "one of dpjax.sample", remedy)
     key_spacing, key_draws = jax.random.split(key)
     drawn = draw_further(posterior, key_draws, num, spacing_of(posterior, key_spacing), take_data)
-    formed = latent_form(posterior.model, posterior.release, posterior.plan.imputation)[1]
-    return replace(as_data_sets(posterior.model, formed, *drawn), level_names=level_names_of(posterior))
+    return replace(as_data_sets(posterior.problem, *drawn), level_names=level_names_of(posterior))
 
 
 def take_data(state: GibbsState) -> tuple[Parameters, Records]:
@@ -242,13 +240,13 @@ def take_data(state: GibbsState) -> tuple[Parameters, Records]:
     return state.parameters, state.latent.records
 
 
-def as_data_sets(model: Model, formed: PrivateRelease, parameters: Parameters, records: Records) -> DataSets:
+def as_data_sets(problem: Problem, parameters: Parameters, records: Records) -> DataSets:
     """Data sets of imputed records [data set, n, ...], of counts, or of records in an unknown number.
 
     Which of these they are is seen in the statistic of the release that an imputation has formed: fields may have any
     name.
     """
-    statistic = formed.statistic if isinstance(formed, Release) else None
+    model, statistic = problem.given_model, getattr(problem.release, "statistic", None)
     if isinstance(statistic, TableSums):
         assert model.support is not None
         counts = records[COUNTS][:, 0].astype(int)

@@ -12,7 +12,6 @@ import numpy as np
 from dpjax.base import Array, Key, Model
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
-from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.data_augmentation.refresh import RefreshTuning
 from dpjax.data_augmentation.sweep import build_mixed_step, build_sweep
 from dpjax.diagnostics.convergence import ess_bulk
@@ -40,12 +39,12 @@ GOLDEN = 2.399963
 
 def draw_further(posterior: "Posterior", key: Key, num: int, spacing: int, take: Callable[[GibbsState], Any]) -> Any:
     """What `take` takes of so many states [num, ...] after the end of the chains, `spacing` steps of a chain apart."""
-    plan, num_chains = posterior.plan, len(posterior.info["acceptance_rate"])
-    assert plan is not None
-    model, release = latent_form(posterior.model, posterior.release, plan.imputation)
-    kernel = {"release": release, "tuning": posterior.tuning, "refresh": posterior.refresh}
+    problem, num_chains = posterior.problem, len(posterior.info["acceptance_rate"])
+    kernel = {"release": problem.release, "tuning": posterior.tuning, "refresh": posterior.refresh}
     chains = {"keys": jax.random.split(key, num_chains), "states": posterior.final_states}
-    drawn = advance(model, plan, -(-num // num_chains), take, **kernel, **chains, spacing=jnp.int32(spacing))
+    drawn = advance(
+        problem.model, problem.plan, -(-num // num_chains), take, **kernel, **chains, spacing=jnp.int32(spacing)
+    )
     return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[2:])[:num], drawn)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -12,18 +13,17 @@ from dpjax.base import Key, Model, Parameters
 from dpjax.data_augmentation.counts.table import COUNTS
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
-from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.problem import Problem, problem_of
 from dpjax.data_augmentation.refresh import RefreshTuning
 from dpjax.diagnostics.frames import to_frame
 from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
-from dpjax.diagnostics.warnings import advise
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.simulation import GibbsState, draw_values, parameter_shapes
 from dpjax.posterior.completed import DataSets, complete, default_size, synthesize
 from dpjax.posterior.concatenate import join_runs
 from dpjax.posterior.pictures import Pictures
 from dpjax.posterior.prediction import Prediction, make_prediction
-from dpjax.posterior.reports import APPROXIMATE, describe, labels_of, level_names_of, warn_of
+from dpjax.posterior.reports import APPROXIMATE, advise, describe, labels_of, level_names_of, warn_of
 from dpjax.posterior.saving import Saved
 from dpjax.posterior.streaming import StreamingDraws
 from dpjax.release import PrivateRelease
@@ -185,7 +185,7 @@ class Posterior(Printed, Pictures, Saved):
     @property
     def remedy(self) -> str:
         """What may help if chains mix poorly, beyond what is already done."""
-        return advise(self.model, self.release, self.plan)
+        return advise(self)
 
     def to_arviz(self) -> Any:
         """The draws, reports and released value for ArviZ: InferenceData for arviz 0.23, a DataTree from 1.0 on.
@@ -296,10 +296,8 @@ class Posterior(Printed, Pictures, Saved):
             parameters[NUMBER] = merge(self.draws[NUMBER])[chosen]
         if self.predictor is not None:
             return make_prediction(self.predictor(key, self.model, self.release, parameters), self.released)
-        model, release = self.model, self.release
-        if self.plan is not None:
-            model, release = latent_form(model, release, self.plan.imputation)
-        values = draw_values(key, model, release, parameters, len(chosen))
+        source = self if self.plan is None else self.problem
+        values = draw_values(key, source.model, source.release, parameters, len(chosen))
         # The count form fills a value up to the length of the sums.
         return make_prediction(values[:, : len(self.released)], self.released)
 
@@ -326,6 +324,12 @@ class Posterior(Printed, Pictures, Saved):
     def released(self) -> np.ndarray:
         """The value of the release [d], or [n, ...]."""
         return np.asarray(self.release.observed)
+
+    @cached_property
+    def problem(self) -> Problem:
+        """Model, release and plan, with the form of the latent data; of an approximate posterior there is none."""
+        assert self.plan is not None, "an approximate posterior has no latent data"
+        return problem_of(self.model, self.release, self.plan)
 
     def _take_parameters(self, num_samples: int | None) -> tuple[np.ndarray, Parameters]:
         """The numbers [draw] of evenly spaced draws among those of all chains, and their parameters [draw, ...]."""

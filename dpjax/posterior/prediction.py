@@ -7,7 +7,7 @@ import numpy as np
 
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Key, Model
-from dpjax.data_augmentation.plan import draw_number
+from dpjax.data_augmentation.problem import draw_number
 from dpjax.models.checks import check_fit
 from dpjax.models.simulation import draw_parameters, draw_values
 from dpjax.release import PrivateRelease

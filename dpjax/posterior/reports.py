@@ -7,7 +7,8 @@ import numpy as np
 
 from dpjax._util.pickles import is_missing
 from dpjax._util.words import quantity
-from dpjax.data_augmentation.plan import SweepPlan, is_collapsed
+from dpjax.data_augmentation.plan import SweepPlan
+from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.records.parts import NUM_PARTS
 from dpjax.data_augmentation.refresh import PERIOD, RefreshTuning
 from dpjax.diagnostics.summary import Summary
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
 
 APPROXIMATE = "approximate: a Normal distribution of the sum in place of imputed records"
+
+DRAW_MORE = "Draw more (num_samples, num_warmup), thin more"
 
 FEW_ACCEPTED = 0.01
 """Share of accepted refreshes below which they are no search for other modes."""
@@ -60,7 +63,7 @@ def describe_sweep(posterior: "Posterior") -> str:
         return APPROXIMATE
     if missing := [part for part in (model, release, plan) if is_missing(part)]:
         return f"{missing[0]}"
-    sweep = plan.describe(is_collapsed(plan.imputation, model, release))
+    sweep = plan.describe(posterior.problem.is_collapsed)
     refresh = posterior.refresh
     return sweep if refresh is None else f"{sweep}, {describe_refreshes(refresh, posterior.info)}"
 
@@ -105,3 +108,25 @@ def stuck_of(posterior: "Posterior") -> list[str]:
     return name_stuck(draws, free, labels=posterior.labels) + (
         name_refused(rates, plan) if isinstance(plan, SweepPlan) else []
     )
+
+
+def advise(posterior: "Posterior") -> str:
+    """What may help if chains mix poorly."""
+    plan = posterior.plan
+    if plan is None:
+        return "Draw more (num_samples, num_warmup), or use dpjax.sample."
+    if any(map(is_missing, (posterior.model, posterior.release, plan))):
+        return f"{DRAW_MORE}, or try another imputation."
+    others = ["interweave=True"] * lacks_interweaving(posterior)
+    others += ["another imputation", "parameter_kernel"]
+    if posterior.model.noncentred is None and not isinstance(plan.imputation, OwnLatentData):
+        others.append("the model written in NumPyro, which may have a non-centred form as this one has not")
+    return f"{DRAW_MORE}, or try {' or '.join(others)}."
+
+
+def lacks_interweaving(posterior: "Posterior") -> bool:
+    """Whether interweaving is off though it may help; for records with few values its cost outweighs its gain."""
+    plan = posterior.plan
+    if plan is None or plan.interweave or posterior.model.support is not None:
+        return False
+    return posterior.problem.interweaving[1]

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.files import write_whole
-from dpjax._util.pickles import Missing, Pickled, is_missing
+from dpjax._util.pickles import Missing, Pickled, content_of, is_missing
 from dpjax._util.validation import check_path, fail, name_of, summarize_error
 from dpjax.posterior.streaming import NotKept
 from dpjax.release.checks import PrecisionWarning
@@ -57,7 +57,7 @@ class Saved(Pickled):
             If the file cannot be written.
         """
         writer = Writer()
-        parts = {name: writer.part(name, value) for name, value in vars(self).items()}
+        parts = {name: writer.part(name, value) for name, value in content_of(self).items()}
         text = json.dumps({"format": FORMAT, "class": class_name(type(self)), "parts": parts})
         content = writer.arrays | {"result": np.array(text)}
 

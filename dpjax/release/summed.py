@@ -68,9 +68,8 @@ class Release(Printed):
     Raises
     ------
     TypeError, ValueError
-        If the value is not finite, or its shape fits neither mechanism nor statistic. If a table has other names than its
-        statistic. If a discrete mechanism is given
-        values that are not whole, or n is not a positive whole number.
+        If the value is not finite, or its shape fits neither mechanism nor statistic. If a table has other names than
+        its statistic. If a discrete mechanism is given values that are not whole, or n is not a positive whole number.
 
     Warns
     -----

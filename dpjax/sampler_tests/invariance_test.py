@@ -18,13 +18,13 @@ from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_count, check_flag, check_instance, check_key, fail
 from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, fit_step_size
-from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, make_plan
-from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.plan import SweepPlan
+from dpjax.data_augmentation.problem import Problem, adapt_plan, augment
 from dpjax.diagnostics import convergence
 from dpjax.diagnostics.summary import entry_names
 from dpjax.diagnostics.warnings import warn_of_nonfinite
 from dpjax.mcmc.run import adapt
-from dpjax.mcmc.starts import holding, impute_all
+from dpjax.mcmc.starts import impute_all
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters
 from dpjax.models.programs import jit_model
@@ -140,15 +140,14 @@ def invariance_test(
     draws = check_draws(posterior)
     number = check_number(num_samples, draws)
     choices = {"imputation": imputation, "interweave": interweave, "parameter_kernel": parameter_kernel}
-    plan = choose_plan(posterior, choices)
-    model, release = latent_form(posterior.model, posterior.release, plan.imputation)
+    problem = choose_problem(posterior, choices)
     host = {name: np.asarray(leaf) for name, leaf in draws.items()}
     starts = take_spaced(host, number)
-    check_possible(model, starts)
-    coupled = coupled_pairs(posterior, plan.imputation, starts, host) if unbiased else None
+    check_possible(problem.model, starts)
+    coupled = coupled_pairs(posterior, problem, starts, host) if unbiased else None
     sweep_key, coupled_key = jax.random.split(key)
     with one_blas_thread(), Progress(number, 0, progress, unit="chain") as bar:
-        result, num_nonfinite = run(sweep_key, model, release, plan, host, starts, num_sweeps, num_warmup, bar)
+        result, num_nonfinite = run(sweep_key, problem, host, starts, num_sweeps, num_warmup, bar)
     warn_of_nonfinite(num_nonfinite[:, None], stacklevel=3, sweeps=num_sweeps)
     return result if coupled is None else replace(result, unbiased=estimate(coupled_key, coupled, result.draws))
 
@@ -185,12 +184,11 @@ def check_number(num_samples: int | None, draws: Parameters) -> int:
     return num_samples
 
 
-def choose_plan(posterior: Posterior, choices: dict[str, Any]) -> SweepPlan:
-    """The plan of the draws, or the default if it is not known; another if any choice is given."""
-    known: SweepPlan | None = posterior.plan
-    if known is not None and all(choice is None for choice in choices.values()):
-        return known
-    return make_plan(posterior.model, posterior.release, **choices, allow_counts=True)
+def choose_problem(posterior: Posterior, choices: dict[str, Any]) -> Problem:
+    """The problem with the plan of the draws, or the default if it is not known; another if any choice is given."""
+    if posterior.plan is not None and all(choice is None for choice in choices.values()):
+        return posterior.problem
+    return augment(posterior.model, posterior.release, **choices, allow_counts=True)
 
 
 def take_spaced(draws: Parameters, number: int) -> Parameters:
@@ -219,9 +217,7 @@ def log_priors(model: Model, starts: Parameters) -> Array:
 
 def run(
     key: Key,
-    model: Model,
-    release: PrivateRelease,
-    plan: SweepPlan,
+    problem: Problem,
     draws: Parameters,
     starts: Parameters,
     num_sweeps: int,
@@ -232,24 +228,21 @@ def run(
 
     Parameters
     ----------
-    model
-        In the form of the latent data.
-    release
-        In the form of the latent data.
     draws
         All draws [chain, draw, ...], to which the kernel is fitted.
     """
     first_key, plan_key, step_key, settle_key, batch_key = jax.random.split(key, 5)
+    model, release, plan = problem.model, problem.release, problem.plan
     number = len(next(iter(starts.values())))
     size = choose_size(number, batch_size(model, release))
     pairs = start_at(first_key, model, release, plan, paired(starts, max(size, MIN_RECORD_SETS) // 2))
-    held, warmup = holding(plan.imputation, model, release), RecordWarmup(num_warmup or 0, settled=True)
+    warmup = RecordWarmup(num_warmup or 0, settled=True)
     if num_warmup is None:
-        warmup, pairs = choose_num_warmup(settle_key, model, release, held, pairs)
-    plan = adapt_plan(model, release, plan, pairs, plan_key)
+        warmup, pairs = choose_num_warmup(settle_key, model, release, problem.held, pairs)
+    plan = adapt_plan(problem, pairs, plan_key)
     tuning = adapt.unoptimized(model, draws) if plan.uses_tuning else None
     tuning = fit_step_size(step_key, model, plan.parameter_kernel, tuning, pairs.parameters, pairs.latent.records)
-    advance = partial(run_batch, model, release, held, plan, tuning, warmup.num_sweeps, num_sweeps)
+    advance = partial(run_batch, model, release, problem.held, plan, tuning, warmup.num_sweeps, num_sweeps)
     ends, num_nonfinite = run_batches(batch_key, model, release, plan, starts, size, advance, bar)
     return InvarianceTestResult(draws, starts, ends, num_sweeps, warmup.num_sweeps, warmup.settled), num_nonfinite
 

@@ -23,9 +23,8 @@ from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_count, check_hashable_function, check_key, fail, summarize_error
 from dpjax.base import Array, Imputation, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterKernel
-from dpjax.data_augmentation.plan import SweepPlan, check_closed, make_plan
-from dpjax.data_augmentation.records.forms import latent_form
-from dpjax.data_augmentation.records.unknown_number import with_equal_capacity
+from dpjax.data_augmentation.plan import check_closed
+from dpjax.data_augmentation.problem import Problem, augment, problem_of, with_equal_capacity
 from dpjax.mcmc.batch import begin, split_keys
 from dpjax.mcmc.batch_run import BatchRun, most_together
 from dpjax.models.checks import check_fit
@@ -74,12 +73,10 @@ class Ranked:
 
 
 class Design(NamedTuple):
-    """The parts common to all replicates: the true and the fitted model, the release, and the sampler."""
+    """The parts common to all replicates: the true model, the problem of the fitted one, and what is ranked."""
 
     model: Model
-    fit: Model
-    template: PrivateRelease
-    plan: SweepPlan
+    problem: Problem
     ranked: Ranked
     schedule: tuple[Segment, ...]
 
@@ -165,17 +162,15 @@ def sbc(
     check_count("num_warmup", num_warmup)
     check_fit(model, release_design)
     fitted = model if fit is None else fit
-    plan = make_plan(fitted, release_design, imputation, interweave, parameter_kernel)
-    check_closed(plan.imputation, imputation)
+    problem = augment(fitted, release_design, imputation, interweave, parameter_kernel)
+    check_closed(problem.plan.imputation, imputation)
     check_same_parameters(model, fitted)
-    formed = [latent_form(each, release_design, plan.imputation)[1] for each in (model, fitted)]
-    release_design, _ = with_equal_capacity(formed, [release_design, release_design])
-    model, _ = latent_form(model, release_design, plan.imputation)
-    fitted, release_design = latent_form(fitted, release_design, plan.imputation)
-    check_same_records(model, fitted)
-    check_quantities(model, release_design, quantities)
+    true = problem if fit is None else problem_of(model, release_design, problem.plan)
+    true, problem = with_equal_capacity([true, problem])
+    check_same_records(true.model, problem.model)
+    check_quantities(true.model, problem.release, quantities)
     schedule = make_schedule(num_warmup, num_samples, thin)
-    design = Design(model, fitted, release_design, plan, Ranked(quantities), schedule)
+    design = Design(true.model, problem, Ranked(quantities), schedule)
     with one_blas_thread():
         return summarize(design, run_batches(design, num_replicates, key))
 
@@ -257,7 +252,7 @@ class Replicates(NamedTuple):
 
 def run_batches(design: Design, num_replicates: int, key: Key) -> Replicates:
     """The results [replicate, ...], from batches of equal size."""
-    most = min(batch_size(design.model, design.template), most_together(num_chains=1))
+    most = min(batch_size(design.model, design.problem.release), most_together(num_chains=1))
     size = ceil(num_replicates / ceil(num_replicates / most))
     keys = jax.random.split(key, 3)
     # The last batch may have surplus replicates: another size would be compiled again.
@@ -271,12 +266,11 @@ def run_batch(design: Design, keys: Key, numbers: np.ndarray) -> Replicates:
     Replicate k uses ``fold_in(key, k)`` of each of the keys for truths, chains and ranks.
     """
     truth_key, chain_key, rank_key = keys
-    releases, truths = simulate(design.model, design.ranked, truth_key, design.template, numbers)
+    releases, truths = simulate(design.model, design.ranked, truth_key, design.problem.release, numbers)
     run_keys = split_keys(chain_key, numbers, 1)
     run = BatchRun(
-        model=design.fit,
+        problem=design.problem,
         releases=releases,
-        plan=design.plan,
         collect=design.ranked,
         keys=run_keys,
         reports=False,

@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.base import Array, Imputation, Key, Model, Parameters
+from dpjax.base import Array, Key, Model, Parameters
 from dpjax.coupling import coupled_gibbs, meeting_times, suggest_k_m, unbiased_estimates
 from dpjax.coupling.gibbs import CoupledKernel
-from dpjax.data_augmentation.plan import close
-from dpjax.data_augmentation.records.forms import OwnLatentData, latent_form
+from dpjax.data_augmentation.problem import Problem
+from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.records.imwg import IMwG, imwg
 from dpjax.data_augmentation.records.soma import SOMA
 from dpjax.diagnostics import convergence
@@ -53,9 +53,7 @@ BUILT: WeakKeyDictionary[Posterior, dict[Any, Pairs]] = WeakKeyDictionary()
 """The pairs of each live posterior, by imputation and number of starts, so that programs compile once."""
 
 
-def coupled_pairs(
-    posterior: Posterior, imputation: Imputation, starts: Parameters, draws: dict[str, np.ndarray]
-) -> Pairs:
+def coupled_pairs(posterior: Posterior, problem: Problem, starts: Parameters, draws: dict[str, np.ndarray]) -> Pairs:
     """Coupled chains that start at parameters [start, ...] among all draws [chain, draw, ...].
 
     Raises
@@ -63,20 +61,19 @@ def coupled_pairs(
     TypeError, ValueError
         If no coupling of chains is known for the model, the release or the imputation; see `dpjax.coupling`.
     """
-    closed = close(imputation, posterior.model, posterior.release)
-    chosen = closed if isinstance(closed, (IMwG, SOMA, OwnLatentData)) else imwg()
+    known = isinstance(problem.closed, (IMwG, SOMA, OwnLatentData))
+    problem = problem.planned(imputation=problem.closed if known else imwg())
     built = BUILT.setdefault(posterior, {})
-    which = (chosen, len(next(iter(starts.values()))))
+    which = (problem.plan.imputation, len(next(iter(starts.values()))))
     if which not in built:
-        built[which] = Pairs(build_coupled(posterior, chosen, starts), scores_of(draws))
+        built[which] = Pairs(build_coupled(problem, starts), scores_of(draws))
     return built[which]
 
 
-def build_coupled(posterior: Posterior, imputation: Imputation, starts: Parameters) -> CoupledKernel:
+def build_coupled(problem: Problem, starts: Parameters) -> CoupledKernel:
     """The coupled kernel, started at records from the model."""
-    model, release = latent_form(posterior.model, posterior.release, imputation)
-    start = partial(draw_start, model=model, n=release.n, starts=starts)
-    return coupled_gibbs(posterior.model, posterior.release, imputation, sample_start=start)
+    start = partial(draw_start, model=problem.model, n=problem.release.n, starts=starts)
+    return coupled_gibbs(problem.given_model, problem.given_release, problem.plan.imputation, sample_start=start)
 
 
 def scores_of(draws: dict[str, np.ndarray]) -> Callable[[Position], Array]:

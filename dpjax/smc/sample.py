@@ -13,8 +13,8 @@ from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_array, check_count, check_key, fail
 from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterKernel
-from dpjax.data_augmentation.plan import SweepPlan, check_closed, make_plan
-from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.plan import SweepPlan, check_closed
+from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import free_numbers, name_stuck, warn_of_nonfinite
 from dpjax.models.programs import jit_model
@@ -100,13 +100,12 @@ def sample_smc(
     check_count("num_sweeps", num_sweeps)
     check_share(target_ess)
     check_drawn_whole(release)
-    plan = make_plan(model, release, imputation, interweave, parameter_kernel)
-    check_closed(plan.imputation, imputation)
-    model, release = latent_form(model, release, plan.imputation)
-    target = jnp.asarray(target_ess, float)
+    problem = augment(model, release, imputation, interweave, parameter_kernel)
+    check_closed(problem.plan.imputation, imputation)
+    model, release, target = problem.model, problem.release, jnp.asarray(target_ess, float)
+    numbers = num_islands, num_particles, num_sweeps
     with one_blas_thread():
-        result = jax.device_get(run(model, plan, num_islands, num_particles, num_sweeps, key, release, target))
-    draws, trace = result
+        draws, trace = jax.device_get(run(model, problem.plan, *numbers, key, release, target))
     combined = combine(draws, trace, num_sweeps)
     warn_of_room(release, draws, stacklevel=3)
     warn_of_stuck(model, draws)

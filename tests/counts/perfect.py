@@ -14,9 +14,8 @@ import numpy as np
 from scipy import stats
 
 from dpjax.base import Model
-from dpjax.data_augmentation.counts import count_form
 from dpjax.data_augmentation.parameters import initial_tuning
-from dpjax.data_augmentation.plan import make_plan
+from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.sweep import build_kernel
 from dpjax.models.simulation import Position, init_state
 from dpjax.release import Release
@@ -40,15 +39,15 @@ def run(
     """The ends of perfectly started chains; of the template's value only the shape matters."""
     tuning_key, chains_key = jax.random.split(key)
     tuning = initial_tuning(tuning_key, model)
-    plan = make_plan(model, template, **choices)
-    model, template = count_form(model, template)
+    problem = augment(model, template, **choices)
+    model, template = problem.model, problem.release
 
     def chain(chain_key: jax.Array) -> tuple:
         start_key, table_key, noise_key, run_key = jax.random.split(chain_key, 4)
         parameters = model.sample_prior(start_key)
         records = model.sample_records(table_key, parameters, 1)
         release = replace(template, value=template.mechanism.sample(noise_key, template.total(records)))
-        kernel = build_kernel(model, release, plan)
+        kernel = build_kernel(model, release, problem.plan)
 
         def sweep(state: Any, index: jax.Array) -> tuple:
             return kernel(jax.random.fold_in(run_key, index), state, tuning)[0], None

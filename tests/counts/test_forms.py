@@ -11,7 +11,7 @@ import pytest
 
 import dpjax
 from dpjax import coupling, models, statistics
-from dpjax.data_augmentation.plan import make_plan
+from dpjax.data_augmentation.problem import augment
 from dpjax.runtime import run as runtime_run
 from dpjax.runtime.progress import Progress
 from tests.counts import cases
@@ -106,8 +106,8 @@ def skewed() -> dpjax.Posterior:
 def test_counts_are_the_default_where_they_are_cheaper(skewed: dpjax.Posterior) -> None:
     """And say so; another imputation forces records."""
     assert "Counts" in skewed.describe()
-    plan = make_plan(skewed.model, skewed.release, imputation=dpjax.imwg(), allow_counts=True)
-    assert "Counts" not in plan.describe()
+    problem = augment(skewed.model, skewed.release, imputation=dpjax.imwg(), allow_counts=True)
+    assert "Counts" not in problem.plan.describe()
 
 
 def test_a_posterior_says_where_parameters_are_integrated_out(skewed: dpjax.Posterior) -> None:

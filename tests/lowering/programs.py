@@ -18,8 +18,8 @@ from dpjax.clt.density import build_problem, build_target
 from dpjax.clt.inputs import find_points
 from dpjax.clt.moments import Source
 from dpjax.data_augmentation.parameters import initial_tuning
-from dpjax.data_augmentation.plan import Noise, make_plan, with_noise
-from dpjax.data_augmentation.records.forms import latent_form
+from dpjax.data_augmentation.plan import Noise
+from dpjax.data_augmentation.problem import augment, with_noise
 from dpjax.data_augmentation.sweep import build_kernel
 from dpjax.models.simulation import Position, init_state
 from dpjax.numerics.quadrature import make_rule
@@ -72,9 +72,9 @@ ANSWERS = dpjax.LocalRelease(np.zeros(N, int), dpjax.RandomizedResponse(keep=0.7
 
 def sweep(model: dpjax.Model, release: Any, imputation: Any = None, noise: Noise = "held", **options: Any) -> Program:
     """A sweep of `dpjax.gibbs`."""
-    plan = with_noise(model, release, make_plan(model, release, imputation, **options), noise)
-    model, release = latent_form(model, release, plan.imputation)
-    kernel = build_kernel(model, release, plan)
+    problem = with_noise(augment(model, release, imputation, **options), noise)
+    model, release = problem.model, problem.release
+    kernel = build_kernel(model, release, problem.plan)
 
     def start(key: jax.Array) -> Any:
         parameter_key, record_key = jax.random.split(key)
@@ -144,7 +144,7 @@ def large(model: dpjax.Model, release: dpjax.Release) -> Program:
 
 def tempered(model: dpjax.Model, release: dpjax.Release) -> Program:
     """A run of `dpjax.sample_smc`, whose state is the release."""
-    plan = make_plan(model, release)
+    plan = augment(model, release).plan
     run = partial(run_island, model, plan, 4, 1)
     return Program(lambda key, release: run(key, release, jnp.array(0.9)), lambda key: release)
 

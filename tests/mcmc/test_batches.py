@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import dpjax
-from dpjax.data_augmentation.plan import make_plan
+from dpjax.data_augmentation.problem import augment
 from dpjax.diagnostics import ess_mean
 from dpjax.diagnostics.summary import summarize
 from dpjax.mcmc.batch import find_all, split_keys, stack
@@ -119,7 +119,7 @@ def test_other_releases_share_the_program(batch):
 def test_a_processor_takes_some_releases_at_a_time(monkeypatch, platform, number, group):
     monkeypatch.setattr(jax, "default_backend", lambda: platform)
     keys = split_keys(KEY, np.arange(number), 4)
-    run = BatchRun(model=MODEL, releases=RELEASES[0], plan=None, collect=None, keys=keys, schedule=())
+    run = BatchRun(problem=None, releases=RELEASES[0], collect=None, keys=keys, schedule=())
     assert run.group == group
 
 
@@ -173,8 +173,8 @@ def test_starts_are_those_of_each_release_alone(bounded):
     cases = (([10.0, 30.0], 0.1), ([0.0, 8.0], 30.0))
     releases = [dpjax.Release(value, bounded(width), clipped_and_squared, n=8) for value, width in cases]
     keys = split_keys(KEY, np.arange(2), 2)
-    plan = make_plan(MODEL, releases[0])
-    run = BatchRun(model=MODEL, releases=stack(releases), plan=plan, collect=None, keys=keys, schedule=())
+    problem = augment(MODEL, releases[0])
+    run = BatchRun(problem=problem, releases=stack(releases), collect=None, keys=keys, schedule=())
     states = find_all(run, keys.starts)
     for number, release in enumerate(releases):
         own_keys = (keys.starts[0][number], keys.starts[1][number])

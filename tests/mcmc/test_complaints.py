@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax.diagnostics.warnings import advise, warn_of_nonfinite
-from tests.mcmc.conftest import MODEL, release_of
+from dpjax.diagnostics.warnings import warn_of_nonfinite
 
 INDEPENDENT = np.random.default_rng(4).normal(size=(4, 1_000))
 
@@ -63,10 +62,10 @@ def test_chains_that_disagree_are_told_of_other_starts(posterior):
 
 def test_interweaving_is_advised_where_it_pays_and_not_for_tables(posterior):
     off = replace(posterior.plan, interweave=False)
-    assert "interweave=True" in advise(MODEL, release_of(), off)
+    assert "interweave=True" in replace(posterior, plan=off).remedy
     table, shares = dpjax.statistics.cells("cell", 3), dpjax.models.categorical([1.0, 1.0, 1.0])
     release = dpjax.Release([3.0, 4.0, 5.0], dpjax.Laplace(1.0), table, n=12)
     local = dpjax.LocalRelease(np.zeros(12, int), dpjax.RandomizedResponse(keep=0.9, num_categories=3), field="cell")
     for given in (release, local):
         assert shares.noncentred is not None
-        assert "interweave" not in advise(shares, given, off)
+        assert "interweave" not in replace(posterior, model=shares, release=given, plan=off).remedy

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax.data_augmentation.plan import make_plan
+from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.refresh import FLOOR, PERIOD, TRIED, TRIED_IN_PARTS, Rates, prior_alone, with_rates
 from dpjax.mcmc.rates import (
     FLOOR_COST,
@@ -70,7 +70,7 @@ def test_draws_keep_their_worth():
 
 
 def test_costs_follow_the_plan(model, release):
-    plan, costs = make_plan(model, release), Costs()
+    plan, costs = augment(model, release).plan, Costs()
     alone = costs.of_sweep(replace(plan, interweave=False), 100)
     assert costs.of_sweep(plan, 100) == alone + costs.interweaving
     moved = costs.of_sweep(replace(plan, noise="moved by surrogate"), 2_000)
@@ -84,7 +84,7 @@ def test_costs_follow_the_plan(model, release):
 def test_too_few_draws_choose_nothing(model, release):
     refresh, costs = (
         prior_alone(model)._replace(prior_share=jnp.array(0.1)),
-        Costs().of(model, make_plan(model, release), 100),
+        Costs().of(model, augment(model, release).plan, 100),
     )
     assert measure(refresh, 0, {"mean": np.zeros((4, 30))}, 1) is refresh
     rng = np.random.default_rng(2)
@@ -115,6 +115,6 @@ def test_parts_are_swept_where_that_leaves_most_draws():
     [({"noise": "held"}, 1_000), ({"refresh": False}, 1_000), ({"imputation": dpjax.soma()}, 1_000), ({}, 2**21)],
 )
 def test_parts_are_for_noise_that_moves_and_records_that_fit(model, release, changes, n):
-    plan = replace(make_plan(model, release), noise="moved", refresh=True)
+    plan = replace(augment(model, release).plan, noise="moved", refresh=True)
     assert rates_to_try(plan, 1_000) == TRIED_IN_PARTS
     assert rates_to_try(replace(plan, **changes), n) == TRIED

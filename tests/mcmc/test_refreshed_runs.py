@@ -12,7 +12,7 @@ from numpyro import sample as site
 from scipy import special, stats
 
 import dpjax
-from dpjax.data_augmentation.plan import make_plan, with_refresh
+from dpjax.data_augmentation.problem import augment, with_refresh
 from dpjax.data_augmentation.refresh import PERIOD
 from dpjax.diagnostics import ess_mean
 from dpjax.mcmc.draws import fill_gaps
@@ -168,7 +168,7 @@ def statistics_of_number(record):
 
 def is_refreshed(model, release, choice=None):
     """Whether there are refreshes."""
-    return with_refresh(model, release, make_plan(model, release, allow_counts=True), choice).refresh
+    return with_refresh(augment(model, release, allow_counts=True), choice).plan.refresh
 
 
 def test_refreshes_are_on_where_they_may_be_accepted(model, release):

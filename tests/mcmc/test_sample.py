@@ -9,7 +9,7 @@ import pytest
 import dpjax
 from dpjax import diagnostics
 from dpjax.data_augmentation.parameters import initial_tuning
-from dpjax.data_augmentation.plan import make_plan
+from dpjax.data_augmentation.problem import augment
 from dpjax.mcmc import run as mcmc_run
 from dpjax.mcmc.run import Kernel, PosteriorRun, make_schedule, split_key
 from dpjax.runtime.chunk import MAX_CAPACITY
@@ -155,7 +155,7 @@ def test_the_draws_of_a_chunk_do_not_grow_with_the_records(model, release, make_
 def chunk_shapes(model, release):
     """The shapes of what a chunk returns."""
     run = run_of(model, release)
-    kernel = Kernel(run.plan, initial_tuning(jax.random.key(0), model))
+    kernel = Kernel(run.problem.plan, initial_tuning(jax.random.key(0), model))
     status = run.open_segment(0, kernel, run.state_shapes)
     return mcmc_run.run_chunk.eval_shape(*run.static(status), **run.arguments(status, 1))
 
@@ -163,7 +163,7 @@ def chunk_shapes(model, release):
 def run_of(model, release):
     """A run of ten draws of four chains."""
     settings = {"keys": split_key(jax.random.key(0), 4), "schedule": make_schedule(0, 10, 1)}
-    return PosteriorRun(model=model, release=release, plan=make_plan(model, release), collect=None, **settings)
+    return PosteriorRun(problem=augment(model, release), collect=None, **settings)
 
 
 def size_of(shapes):

@@ -10,7 +10,7 @@ import pytest
 from numpyro import distributions as dist
 
 import dpjax
-from dpjax.data_augmentation.plan import make_plan
+from dpjax.data_augmentation.problem import augment
 
 MANY = 100
 KEY = jax.random.key(1)
@@ -72,15 +72,15 @@ def test_a_model_that_is_another_one_at_the_number_of_the_release_is_refused(fun
     for call in calls:
         with pytest.raises(ValueError, match=message):
             call(KEY, model, release)
-    make_plan(dpjax.from_numpyro(function, ["y"], n=MANY), release)
+    augment(dpjax.from_numpyro(function, ["y"], n=MANY), release)
 
 
 @pytest.mark.x64
 def test_a_model_of_any_number_is_taken_at_each():
     model = dpjax.from_numpyro(of_any_number, ["y"])
     for n in (1, 5, MANY):
-        make_plan(model, release_of(n))
-    make_plan(model, release_of(dpjax.UnknownCount(dpjax.models.PoissonCount(80.0))))
+        augment(model, release_of(n))
+    augment(model, release_of(dpjax.UnknownCount(dpjax.models.PoissonCount(80.0))))
     # Counts stand for more records than there is memory for.
     model.check_number(10**9)
 

@@ -13,7 +13,7 @@ from dpjax import models, statistics
 from dpjax.data_augmentation.parameters import build_centred_step
 from dpjax.data_augmentation.parameters.centred import choose_kernel, default_kernel
 from dpjax.data_augmentation.parameters.kernels import KERNELS
-from dpjax.data_augmentation.plan import make_plan
+from dpjax.data_augmentation.problem import augment
 
 N = 20
 MODEL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
@@ -67,7 +67,7 @@ def test_every_step_has_a_key_of_its_own() -> None:
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_name_stands_for_the_kernel_with_its_defaults(name: str) -> None:
-    chosen = make_plan(MODEL, RELEASE, parameter_kernel=name).parameter_kernel
+    chosen = augment(MODEL, RELEASE, parameter_kernel=name).plan.parameter_kernel
     assert chosen == dpjax.parameter_kernel(name) == KERNELS[name]()
     assert hash(chosen) == hash(dpjax.parameter_kernel(name))
 

@@ -13,7 +13,7 @@ from scipy import stats
 import dpjax
 from dpjax import diagnostics, models, statistics
 from dpjax.data_augmentation.parameters import build_centred_step, fit_step_size, initial_tuning, parameter_kernel
-from dpjax.data_augmentation.plan import make_plan
+from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.sweep import prior_tuning
 from tests.perfect_start import REJECT, corrected
 
@@ -142,7 +142,7 @@ def test_a_kernel_without_a_step_size_leaves_the_tuning() -> None:
 @pytest.mark.x32
 def test_an_algorithm_without_a_tuning_fits_its_step_size_to_the_model() -> None:
     release = dpjax.Release([1.0], dpjax.Laplace(1.0), STATISTIC, COUNT)
-    tuning = prior_tuning(KNOWN, release.n, make_plan(KNOWN, release, parameter_kernel="mala"))
+    tuning = prior_tuning(KNOWN, release.n, augment(KNOWN, release, parameter_kernel="mala").plan)
     assert 1e-6 < float(tuning.step_size) < 1e-3
 
 

@@ -3,7 +3,7 @@
 import json
 import os
 import pickle
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import jax
 import numpy as np
@@ -52,7 +52,7 @@ def test_all_kinds_of_results_are_read_as_they_were(posterior: dpjax.Posterior, 
             again.save(tmp_path / str(number))
             again = dpjax.load(tmp_path / str(number))
         assert type(again) is type(result)
-        for name in set(vars(result)) - {"model", "draws"}:
+        for name in {field.name for field in fields(result)} - {"model", "draws"}:
             one, other = getattr(result, name), getattr(again, name)
             assert jax.tree.structure(one) == jax.tree.structure(other), name
             for leaf, found in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True):

@@ -11,7 +11,7 @@ import pytest
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.data_augmentation.plan import make_plan
+from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.records.soma import candidate_sizes, choose_attempts, expected_acceptance
 
 N = 6
@@ -98,8 +98,8 @@ def test_scan_has_two_names() -> None:
 
 
 def test_interweaving_is_the_default_where_there_is_a_noncentred_form() -> None:
-    assert make_plan(MODEL, RELEASE).interweave
-    assert not make_plan(NO_NONCENTRED, RELEASE).interweave
+    assert augment(MODEL, RELEASE).plan.interweave
+    assert not augment(NO_NONCENTRED, RELEASE).plan.interweave
 
 
 @pytest.mark.x64

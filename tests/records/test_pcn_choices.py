@@ -7,7 +7,8 @@ import pytest
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.data_augmentation.plan import SweepPlan, adapt_plan, make_plan
+from dpjax.data_augmentation.plan import SweepPlan
+from dpjax.data_augmentation.problem import adapt_plan, augment
 from dpjax.data_augmentation.records.imwg import sum_blocks
 from dpjax.data_augmentation.records.pcn import CORRELATIONS, candidate_blocks, expected_jump
 from dpjax.models.simulation import GibbsState, init_state
@@ -39,8 +40,8 @@ def states(release: dpjax.Release) -> GibbsState:
 
 def choose(model: dpjax.Model, scale: float, imputation: object = "auto") -> object:
     release = make_release(scale)
-    plan = make_plan(model, release, imputation)
-    return adapt_plan(model, release, plan, states(release), jax.random.key(2)).imputation
+    problem = augment(model, release, imputation)
+    return adapt_plan(problem, states(release), jax.random.key(2)).imputation
 
 
 def test_much_noise_gives_large_blocks_of_independent_proposals() -> None:
@@ -67,11 +68,11 @@ def test_proposals_are_independent_where_there_is_no_standard_noise(model: dpjax
 
 
 def test_auto_of_a_local_release_is_the_exact_update() -> None:
-    assert make_plan(MODEL, LOCAL, "auto").imputation == dpjax.imwg()
-    assert make_plan(MODEL, make_release(1.0), "auto").imputation == dpjax.pcn()
-    assert make_plan(MODEL, make_release(1.0)).imputation == dpjax.imwg()
+    assert augment(MODEL, LOCAL, "auto").plan.imputation == dpjax.imwg()
+    assert augment(MODEL, make_release(1.0), "auto").plan.imputation == dpjax.pcn()
+    assert augment(MODEL, make_release(1.0)).plan.imputation == dpjax.imwg()
     few = dpjax.Release([1.0], dpjax.Laplace(1.0), STATISTIC, 20)
-    assert make_plan(MODEL, few, "auto").imputation == dpjax.imwg()
+    assert augment(MODEL, few, "auto").plan.imputation == dpjax.imwg()
 
 
 def test_a_checkpoint_restores_the_choice() -> None:

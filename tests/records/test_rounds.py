@@ -9,7 +9,7 @@ import pytest
 
 import dpjax
 from dpjax._util.pytree import frozen_pytree
-from dpjax.data_augmentation.plan import make_plan
+from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.records import rounds
 from dpjax.data_augmentation.records.imwg import systematic_sweep
 from dpjax.models.simulation import init_latent
@@ -144,8 +144,8 @@ def test_the_backend_chooses_the_window(build: object, monkeypatch: pytest.Monke
 
 
 def test_a_tuned_plan_keeps_its_window() -> None:
-    open_choice = make_plan(NORMAL, BOUNDED, dpjax.pcn(window=7)).imputation
-    assert open_choice.closed(NORMAL, BOUNDED) == dpjax.pcn(1, 0.0, window=7)
+    open_choice = augment(NORMAL, BOUNDED, dpjax.pcn(window=7))
+    assert open_choice.closed == dpjax.pcn(1, 0.0, window=7)
 
 
 @pytest.mark.x64

@@ -10,9 +10,10 @@ from scipy.signal import lfilter
 
 import dpjax
 from dpjax import models, statistics
+from dpjax.data_augmentation.problem import augment
 from dpjax.posterior.posterior import Posterior
 from dpjax.sampler_tests import InvarianceTestResult
-from dpjax.sampler_tests.invariance_test import choose_plan, spaced
+from dpjax.sampler_tests.invariance_test import choose_problem, spaced
 from dpjax.sampler_tests.record_warmup import is_decorrelated
 from dpjax.sampler_tests.unbiased import Pairs, coupled_pairs, round_up
 from tests.sampler_tests import cases
@@ -140,9 +141,9 @@ def test_a_number_of_records_that_is_unknown() -> None:
 def test_the_plan_is_that_of_the_draws_unless_another_is_chosen() -> None:
     posterior, plan = cases.local(), dpjax.data_augmentation.SweepPlan(dpjax.imwg(), False, None)
     planned, nothing = dataclasses.replace(posterior, plan=plan), dict.fromkeys(("imputation", "interweave"))
-    assert choose_plan(planned, nothing) is plan
-    assert choose_plan(planned, nothing | {"interweave": True}).interweave
-    assert choose_plan(posterior, nothing).interweave
+    assert choose_problem(planned, nothing).plan is plan
+    assert choose_problem(planned, nothing | {"interweave": True}).plan.interweave
+    assert choose_problem(posterior, nothing).plan.interweave
 
 
 def with_draws(**draws: np.ndarray) -> Posterior:
@@ -200,7 +201,7 @@ def test_pairs_of_a_posterior_are_built_once() -> None:
 
 def pairs_of(posterior: Posterior) -> Pairs:
     starts = {"mean": posterior.draws["mean"][0, :50]}
-    return coupled_pairs(posterior, dpjax.imwg(), starts, posterior.draws)
+    return coupled_pairs(posterior, augment(posterior.model, posterior.release), starts, posterior.draws)
 
 
 def test_plot() -> None:

@@ -11,7 +11,7 @@ from scipy import stats
 
 import dpjax
 from dpjax import models
-from dpjax.data_augmentation.plan import make_plan
+from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.sampler_tests import SBCResult
 from dpjax.sampler_tests.sbc import Design, Ranked, Replicates, autocorrelation, make_schedule, rank, run_batches
@@ -98,7 +98,7 @@ def test_batches_are_of_one_size_and_their_surplus_is_left_out(monkeypatch: pyte
 
     monkeypatch.setattr("dpjax.models.simulation.BATCH_BYTES", 10 * N * 2 * jnp.zeros(()).nbytes)
     monkeypatch.setattr(sys.modules["dpjax.sampler_tests.sbc"], "run_batch", report)
-    design = Design(MODEL, MODEL, DESIGN, make_plan(MODEL, DESIGN), Ranked(None), ())
+    design = Design(MODEL, augment(MODEL, DESIGN), Ranked(None), ())
     reports = run_batches(design, 25, jax.random.key(2))
     np.testing.assert_array_equal(reports.ranks["x"], np.arange(25))
     assert asked == [9, 9, 9]

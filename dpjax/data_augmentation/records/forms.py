@@ -1,16 +1,13 @@
 """Imputations whose latent data are not records: the model and the release then take another form."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, Protocol, Self, runtime_checkable
 
-import jax
-
 from dpjax.base import Imputation, Key, Latent, Model, Parameters
-from dpjax.models.simulation import GibbsState, draw_state
+from dpjax.models.simulation import GibbsState
 from dpjax.release import PrivateRelease
 
-__all__ = ["OwnLatentData", "Tunable", "latent_form", "state_shapes"]
+__all__ = ["OwnLatentData", "Tunable", "is_collapsed", "latent_form"]
 
 
 @runtime_checkable
@@ -54,18 +51,9 @@ def latent_form(model: Model, release: PrivateRelease, imputation: Imputation) -
     return imputation.form(model, release) if isinstance(imputation, ChangesForm) else (model, release)
 
 
-def state_shapes(model: Model, release: PrivateRelease, imputation: Imputation, axes: tuple[int, ...]) -> GibbsState:
-    """The shapes and types of the states of chains with these leading axes, for model and release in latent form."""
-    if isinstance(imputation, OwnLatentData):
-        shapes = imputation.state_shapes(model, release)
-    else:
-        shapes = jax.eval_shape(partial(draw_state, model=model, release=release), jax.eval_shape(jax.random.key, 0))
-    return jax.tree.map(partial(with_axes, axes), shapes)
-
-
-def with_axes(axes: tuple[int, ...], leaf: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
-    """The shape with leading axes before its own."""
-    return jax.ShapeDtypeStruct((*axes, *leaf.shape), leaf.dtype, weak_type=leaf.weak_type)
+def is_collapsed(imputation: Imputation, model: Model, release: PrivateRelease) -> bool:
+    """Whether the parameters are integrated out of the imputation, for model and release in latent form."""
+    return isinstance(imputation, OwnLatentData) and imputation.is_collapsed(model, release)
 
 
 @runtime_checkable

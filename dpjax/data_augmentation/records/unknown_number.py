@@ -1,7 +1,7 @@
 """Records of an unknown number: the pair of model and release whose one record is a whole data set."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -26,8 +26,9 @@ __all__ = [
     "check_room",
     "data_set_form",
     "log_probabilities",
+    "rows_of",
     "warn_of_room",
-    "with_equal_capacity",
+    "with_capacity",
 ]
 
 ROOM = "Pass n=dpjax.UnknownCount(prior, capacity={}), or use dpjax.counts()."
@@ -123,12 +124,11 @@ def data_set_form(model: Model, release: Release) -> tuple[Model, Release]:
     return DataSets(model, prior, capacity), replace(release, statistic=statistic, n=1)
 
 
-def with_equal_capacity(formed: Sequence[PrivateRelease], given: Sequence[PrivateRelease]) -> list[PrivateRelease]:
-    """The given releases, to be formed with as many rows as the one of them that needs most."""
-    rows = [statistic.capacity for each in formed if (statistic := rows_of(each)) is not None]
-    if not rows:
-        return list(given)
-    return [replace(each, n=UnknownCount(each.n.prior, max(rows))) for each in given]  # type: ignore[attr-defined]
+def with_capacity(model: Model, release: Any, capacity: int) -> tuple[Model, Any]:
+    """Model and release of whole data sets with arrays of so many rows."""
+    assert isinstance(model, DataSets), "others have no rows"
+    statistic = replace(release.statistic, capacity=capacity)
+    return replace(model, capacity=capacity), replace(release, statistic=statistic)
 
 
 def check_model_of_any_number(model: Model) -> None:

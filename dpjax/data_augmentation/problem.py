@@ -1,0 +1,301 @@
+"""A model and a release as they are sampled together: the form of their latent data, and the plan of a sweep.
+
+What is asked of both together is asked once, by `augment` at the head of a call, and carried in a `Problem`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, get_args
+
+import jax
+import jax.numpy as jnp
+
+from dpjax._util.validation import check_choice, check_hashable_function, fail, name_of
+from dpjax.base import Imputation, ImputationKernel, Key, Model
+from dpjax.data_augmentation.counts import Counts, counts
+from dpjax.data_augmentation.counts.form import prefers_counts
+from dpjax.data_augmentation.counts.table import table_of
+from dpjax.data_augmentation.parameters import (
+    KernelBuilder,
+    ParameterKernel,
+    can_move_noise,
+    choose_kernel,
+    should_move_noise,
+)
+from dpjax.data_augmentation.plan import Noise, SweepPlan, is_open, show
+from dpjax.data_augmentation.records.forms import OwnLatentData, is_collapsed, latent_form
+from dpjax.data_augmentation.records.imwg import imwg
+from dpjax.data_augmentation.records.microdata import values_summed_out
+from dpjax.data_augmentation.records.pcn import pcn
+from dpjax.data_augmentation.records.soma import soma
+from dpjax.data_augmentation.records.unknown_number import rows_of, with_capacity
+from dpjax.models.checks import check_fit
+from dpjax.models.simulation import GibbsState, draw_state, parameter_shapes
+from dpjax.release import PrivateRelease, Release
+from dpjax.release.microdata import has_exact
+from dpjax.release.unknown_count import UnknownCount, check_number_known, is_unknown
+
+MAX_RECORDS = 2**31 - 1
+"""Largest number of records, as indices have 32 bits."""
+
+IMPUTATIONS = {choose.__name__: choose for choose in (counts, imwg, pcn, soma)}
+"""What a name stands for: the function of that name without arguments."""
+
+UNCALLED = tuple((choose, f"dpjax.{name}") for name, choose in IMPUTATIONS.items())
+"""Functions that return an imputation, and may be passed by mistake."""
+
+MIN_BLOCKED = 50
+"""Smallest number of records from which ``"auto"`` tunes blocks: at n = 20 they gain a quarter at best."""
+
+FEW_LOCAL = 50
+"""Largest number of values released one by one from which refreshes are on by default: all of them have to fit."""
+
+
+MOST_SUMMED_OUT = 1024
+"""Largest number of records whose hidden fields are summed out by default.
+
+For a label of twelve people the step gave six times as many effective draws. For 100,000 people it takes some thirty
+times as long as the rest of a sweep.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A model and a release, their latent form, and the plan of a sweep of p(parameters, latent data | release).
+
+    Parameters
+    ----------
+    given_model
+        As the user knows it.
+    given_release
+        As the user knows it.
+    model
+        In the form of the latent data; see `latent_form`.
+    release
+        In the form of the latent data.
+    plan
+        The sweep.
+    """
+
+    given_model: Model
+    given_release: PrivateRelease
+    model: Model
+    release: PrivateRelease
+    plan: SweepPlan
+
+    def planned(self, **choices: Any) -> "Problem":
+        """The problem with other choices in its plan, which leave the form of the latent data as it is."""
+        return replace(self, plan=replace(self.plan, **choices))
+
+    @cached_property
+    def closed(self) -> Imputation:
+        """The imputation with every open option at some valid value; itself where none is open."""
+        imputation = self.plan.imputation
+        return imputation.closed(self.model, self.release) if is_open(imputation) else imputation
+
+    @cached_property
+    def held(self) -> Imputation:
+        """The imputation by which latent data move while the parameters are held, with every open option closed."""
+        return self.closed.given_parameters() if isinstance(self.closed, OwnLatentData) else self.closed
+
+    @cached_property
+    def kernel(self) -> ImputationKernel:
+        """The kernel of the latent data, with every open option closed; an error where it does not fit."""
+        return self.closed(self.model, self.release)
+
+    def state_shapes(self, axes: tuple[int, ...]) -> GibbsState:
+        """The shapes and types of the states of chains with these leading axes."""
+        imputation, model, release = self.plan.imputation, self.model, self.release
+        if isinstance(imputation, OwnLatentData):
+            shapes = imputation.state_shapes(model, release)
+        else:
+            key = jax.eval_shape(jax.random.key, 0)
+            shapes = jax.eval_shape(partial(draw_state, model=model, release=release), key)
+        return jax.tree.map(partial(with_axes, axes), shapes)
+
+    @cached_property
+    def is_collapsed(self) -> bool:
+        """Whether the parameters are integrated out of the imputation."""
+        return is_collapsed(self.plan.imputation, self.model, self.release)
+
+    @cached_property
+    def interweaving(self) -> tuple[bool, bool]:
+        """Whether there is a step that moves parameters and latent data together, and whether it is on by default."""
+        imputation, model, release = self.plan.imputation, self.model, self.release
+        if isinstance(imputation, OwnLatentData):
+            return imputation.can_interweave(model, release), imputation.interweaves(model, release)
+        if has_exact(release):
+            # Exact fields do not move with the parameters: these move alone where all else is summed out.
+            possible = values_summed_out(model, release) is not None
+            return possible, possible and bool(parameter_shapes(model)) and release.n <= MOST_SUMMED_OUT
+        return model.noncentred is not None, model.noncentred is not None and bool(parameter_shapes(model))
+
+
+def with_axes(axes: tuple[int, ...], leaf: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
+    """The shape with leading axes before its own."""
+    return jax.ShapeDtypeStruct((*axes, *leaf.shape), leaf.dtype, weak_type=leaf.weak_type)
+
+
+def augment(
+    model: Model,
+    release: PrivateRelease,
+    imputation: Imputation | str | None = None,
+    interweave: bool | None = None,
+    parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
+    allow_counts: bool = False,
+) -> Problem:
+    """The problem with the plan of a sweep, defaults filled in; incompatible choices are refused before compilation.
+
+    Parameters
+    ----------
+    allow_counts
+        Whether counts stand for the records where that is cheaper and neither imputation nor interweaving is chosen.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the model and release are exchanged or do not fit, interweaving is asked of a model without a non-centred
+        form, or there is no such parameter kernel.
+    """
+    check_fit(model, release)
+    if not (interweave is None or isinstance(interweave, bool)):
+        remedy = "None takes what the model allows."
+        fail("interweave", repr(interweave), "True, False or None", remedy, error=TypeError)
+    is_free = imputation in (None, "auto") and interweave is None and allow_counts
+    problem = impute_by(model, release, counts() if is_free and prefers_counts(model, release) else imputation)
+    chosen = problem.plan.imputation
+    if parameter_kernel is not None and isinstance(chosen, OwnLatentData):
+        problem = problem.planned(imputation=chosen.given_parameters())
+    possible, default = problem.interweaving
+    if interweave and not possible:
+        expected = "a model, and latent data, with a non-centred form"
+        fail("interweave", True, expected, "Give the model one, impute its records, or leave interweave out.")
+    return problem.planned(
+        interweave=default if interweave is None else interweave,
+        parameter_kernel=choose_kernel(problem.model, parameter_kernel),
+    )
+
+
+def impute_by(model: Model, release: PrivateRelease, choice: Imputation | str | None) -> Problem:
+    """The problem whose plan has the imputation for a choice, the model's own update, and no interweaving.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the choice is no function, programs cannot be compiled for it, it does not fit the model and the release, or
+        there are more records to impute than can be indexed.
+    """
+    problem = problem_of(model, release, SweepPlan(choose_imputation(release, choice), False, None))
+    check_number_known(problem.release)
+    if not callable(problem.kernel):
+        given = f"{show(problem.plan.imputation)}, which returns {name_of(problem.kernel)}"
+        fail("imputation", given, "a function that returns a kernel", "See dpjax.base.Imputation.", error=TypeError)
+    if problem.release.n > MAX_RECORDS:
+        remedy = "Impute counts if records take few values, or approximate the sum as normal: dpjax.sample_clt."
+        fail("release", f"n = {problem.release.n} records to impute", f"at most {MAX_RECORDS}", remedy)
+    return problem
+
+
+def problem_of(model: Model, release: PrivateRelease, plan: SweepPlan) -> Problem:
+    """The problem of a model and a release for a plan that is known."""
+    return Problem(model, release, *latent_form(model, release, plan.imputation), plan)
+
+
+def draw_number(model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
+    """Model and release as they are, or in a form whose latent data have a number of records drawn from its prior."""
+    if not is_unknown(release):
+        return model, release
+    return latent_form(model, release, counts() if prefers_counts(model, release) else imwg())
+
+
+def choose_imputation(release: PrivateRelease, choice: Imputation | str | None) -> Imputation:
+    """The imputation for a choice or its name: IMwG by default, and for ``"auto"`` pCN if its blocks can save time."""
+    if choice == "auto":
+        known = isinstance(release, Release) and not is_unknown(release)
+        choice = pcn() if known and release.n >= MIN_BLOCKED else imwg()
+    if isinstance(choice, str):
+        remedy = "Or pass one with its options, such as dpjax.soma(attempts)."
+        check_choice("imputation", choice, ("auto", *IMPUTATIONS), remedy)
+        choice = IMPUTATIONS[choice]()
+    given: Any = choice
+    if name := next((name for choose, name in UNCALLED if choose is given), None):
+        fail("imputation", f"{name} itself", "the choice that it returns", f"Call it: {name}().", error=TypeError)
+    imputation: Imputation = imwg() if choice is None else choice
+    check_hashable_function("imputation", imputation, "a hashable function, such as dpjax.imwg()")
+    return imputation
+
+
+def move_noise(problem: Problem) -> Problem:
+    """The problem with the noise of the records moved by surrogate, if there are many of them and such a step."""
+    own = isinstance(problem.plan.imputation, OwnLatentData)
+    if own or not problem.plan.interweave or not should_move_noise(problem.model, problem.release):
+        return problem
+    return problem.planned(noise="moved by surrogate")
+
+
+def with_noise(problem: Problem, noise: Noise) -> Problem:
+    """The problem with another choice of what is done with the noise, or an error where there is no such step."""
+    known = noise in get_args(Noise)
+    possible = known and problem.plan.interweave and can_move_noise(problem.model, problem.release)
+    if noise != "held" and not possible:
+        expected = "'held'" if known else " or ".join(map(repr, get_args(Noise)))
+        remedy = "Noise moves for identically distributed records with Normal scores, and one sum with real noise."
+        fail("plan", f"noise={noise!r}", expected, remedy)
+    return problem.planned(noise=noise)
+
+
+def with_refresh(problem: Problem, choice: bool | None) -> Problem:
+    """The problem with refreshes where they are chosen, or by default where they are possible and may be accepted.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the choice is none, or refreshes are asked for where there are none.
+    """
+    if not (choice is None or isinstance(choice, bool)):
+        remedy = "None makes refreshes wherever they are possible."
+        fail("refresh", repr(choice), "True, False or None", remedy, error=TypeError)
+    obstacle, release = refresh_obstacle(problem), problem.given_release
+    if choice and obstacle:
+        expected = "parameters of real numbers that are kept in the state"
+        fail("refresh", f"True with {obstacle}", expected, "Leave refresh out.")
+    few = isinstance(release, Release) or release.n <= FEW_LOCAL
+    return problem.planned(refresh=few and not obstacle if choice is None else choice)
+
+
+def refresh_obstacle(problem: Problem) -> str:
+    """What is in the way of refreshes; empty where they are possible."""
+    shapes, imputation = jax.tree.leaves(parameter_shapes(problem.given_model)), problem.plan.imputation
+    if not all(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in shapes):
+        return "parameters that are not real numbers"
+    if not shapes:
+        return "a model without parameters"
+    if has_exact(problem.given_release):
+        return "fields that are exact, which new records do not have"
+    if problem.is_collapsed:
+        return f"{show(imputation)}, which integrates the parameters out"
+    known = isinstance(imputation, Counts) and table_of(problem.release).known
+    return "known totals, which new counts hardly ever have" if known else ""
+
+
+def adapt_plan(problem: Problem, state: GibbsState, key: Key) -> SweepPlan:
+    """The plan with the imputation's open options chosen at the chains' states [chain, ...]."""
+    plan = problem.plan
+    if not is_open(plan.imputation):
+        return plan
+    chosen = plan.imputation.adapt(key, problem.model, problem.release, state.latent, state.parameters)
+    return replace(plan, imputation=chosen)
+
+
+def with_equal_capacity(problems: Sequence[Problem]) -> list[Problem]:
+    """The problems with arrays of as many rows as the one of them that needs most; those without rows as they are."""
+    rows = [statistic.capacity for each in problems if (statistic := rows_of(each.release)) is not None]
+    return [with_rows(each, max(rows)) for each in problems] if rows else list(problems)
+
+
+def with_rows(problem: Problem, capacity: int) -> Problem:
+    """The problem of records of an unknown number with arrays of so many rows."""
+    model, release = with_capacity(problem.model, problem.release, capacity)
+    given = replace(problem.given_release, n=UnknownCount(release.statistic.prior, capacity))
+    return replace(problem, given_release=given, model=model, release=release)
