@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
+from dpjax._util.spelling import takes_num_draws
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.problem import draw_number
@@ -73,6 +74,7 @@ class ImportanceSample:
         weights = np.exp(self.log_weights)
         return tabulate({name: summarize(draws, weights, quantiles) for name, draws in self.draws.items()})
 
+    @takes_num_draws
     def resample(self, key: Key, num_samples: int) -> dict[str, np.ndarray]:
         """Draws [num_samples, ...] of equal weight, taken with replacement in proportion to the weights."""
         check_key("key", key)
@@ -83,6 +85,7 @@ class ImportanceSample:
         return {name: draws[chosen] for name, draws in self.draws.items()}
 
 
+@takes_num_draws
 def importance_sample(key: Key, model: Model, release: PrivateRelease, num_samples: int) -> ImportanceSample:
     """Weighted draws from p(parameters | release): θ from the prior, x from f(· | θ), weight η(release | x).
 

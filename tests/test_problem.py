@@ -113,7 +113,7 @@ def test_a_saved_result_derives_the_form_again(posterior: dpjax.Posterior, forms
 
 
 def test_an_imputation_that_builds_no_kernel_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"imputation: given no_kernel, which returns NoneType; expected a func"):
+    with pytest.raises(TypeError, match=r"imputation: given no_kernel, which returns None; expected a func"):
         dpjax.gibbs(MODEL, RELEASE, no_kernel)
 
 
