@@ -8,9 +8,8 @@ import jax.numpy as jnp
 
 from dpjax._util.validation import check_hashable_function, fail
 from dpjax.base import Imputation, Key, Model
-from dpjax.data_augmentation.counts import Counts, counts
+from dpjax.data_augmentation.counts import counts
 from dpjax.data_augmentation.counts.form import prefers_counts
-from dpjax.data_augmentation.counts.table import table_of
 from dpjax.data_augmentation.parameters import (
     KernelBuilder,
     ParameterKernel,
@@ -19,7 +18,7 @@ from dpjax.data_augmentation.parameters import (
     should_move_noise,
 )
 from dpjax.data_augmentation.records import parts
-from dpjax.data_augmentation.records.forms import OwnLatentData, Tunable, latent_form
+from dpjax.data_augmentation.records.forms import OwnLatentData, Tunable, is_constrained, latent_form
 from dpjax.data_augmentation.records.imwg import IMwG, imwg
 from dpjax.data_augmentation.records.pcn import pcn
 from dpjax.data_augmentation.records.soma import soma
@@ -215,7 +214,7 @@ def refresh_obstacle(model: Model, release: PrivateRelease, plan: SweepPlan) -> 
     model, release = latent_form(model, release, plan.imputation)
     if is_collapsed(plan.imputation, model, release):
         return f"{show(plan.imputation)}, which integrates the parameters out"
-    known = isinstance(plan.imputation, Counts) and table_of(release).known
+    known = is_constrained(plan.imputation, release)
     return "known totals, which new counts hardly ever have" if known else ""
 
 

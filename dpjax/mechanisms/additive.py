@@ -105,6 +105,7 @@ class Laplace(Additive):
     """
 
     json_name: ClassVar[str | None] = "laplace"
+    is_scale_mixture: ClassVar[bool] = True
 
     scale: Array | float
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)

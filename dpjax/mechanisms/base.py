@@ -7,6 +7,7 @@ anything is compiled. An object that does not inherit from `Mechanism` is used f
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -35,7 +36,7 @@ OPTIONAL = frozenset(
 STRUCTURE = ("is_opaque", "tree_flatten_with_keys", "tree_unflatten")
 """What a `BareMechanism` answers by itself."""
 
-NOT_INHERITED = ("words", "promise", "local_epsilon", "noise_variance")
+NOT_INHERITED = ("words", "promise", "local_epsilon", "noise_variance", "smoothed", "is_scale_mixture")
 """A subclass may have another distribution than its base, of which these would then be false."""
 
 
@@ -53,8 +54,8 @@ class Mechanism(JsonNamed, ABC):
 
     Notes
     -----
-    `words`, `promise`, `local_epsilon`, `noise_variance` and ``json_name`` are not inherited from a subclass by its own
-    subclasses, whose distribution may be another.
+    `words`, `promise`, `local_epsilon`, `noise_variance`, `smoothed`, `is_scale_mixture` and ``json_name`` are not
+    inherited from a subclass by its own subclasses, whose distribution may be another.
 
     Examples
     --------
@@ -176,6 +177,23 @@ class Mechanism(JsonNamed, ABC):
         """
         self._refuse("possible_sums")
 
+    def smoothed(self) -> "Mechanism":
+        """The mechanism with real noise of the same variance in place of whole numbers, as far as that is known."""
+        return self if self.inner is None else replace(self, mechanism=self.inner.smoothed())  # type: ignore[type-var]
+
+    def independent(self) -> tuple[np.ndarray, np.ndarray]:
+        """A matrix [d, d], and the standard deviations [d] of Normal noise on the sums that it combines.
+
+        The matrix is unit triangular, so that the density of the combined value is that of the value.
+        """
+        self._refuse("independent")
+
+    def normal_covariance(self, size: int) -> np.ndarray | None:
+        """The covariance [d, d] of Normal noise on a statistic of this size; None where the noise is not Normal."""
+        if not self.normal_noise:
+            return None
+        return np.diag(np.broadcast_to(np.square(np.asarray(self.scale, float)), size))
+
     def words(self) -> str:
         """The distribution of the noise, in words that follow "Noise:"."""
         return f"that of {name_of(self._itself)}"
@@ -223,6 +241,11 @@ class Mechanism(JsonNamed, ABC):
         return False
 
     @property
+    def is_scale_mixture(self) -> bool:
+        """Whether the value is the statistic plus noise N(0, 2 scale² e), where e is standard Exponential."""
+        return False
+
+    @property
     def noise_variance(self) -> Array | float | None:
         """The variance [] or [d] of the noise that is added; None where it is not known."""
         return None
@@ -251,6 +274,16 @@ class Mechanism(JsonNamed, ABC):
     def adds_noise(self) -> bool:
         """Whether there is `log_noise`; of what a wrapper contains, ask its `innermost`."""
         return self._gives("log_noise")
+
+    @property
+    def becomes_real(self) -> bool:
+        """Whether the noise is real, or so if it is `smoothed`."""
+        return not self.integer_noise or self._gives("smoothed")
+
+    @property
+    def is_correlated(self) -> bool:
+        """Whether the noise is Normal, and `independent` on some combinations of the sums."""
+        return self._gives("independent")
 
     @property
     def has_tails(self) -> bool:

@@ -110,6 +110,11 @@ class MultivariateGaussian(Mechanism):
         deviation = np.diag(root)
         return np.linalg.inv(root / deviation), deviation
 
+    def normal_covariance(self, size: int) -> np.ndarray:
+        """The covariance [d, d]."""
+        del size
+        return np.asarray(self.covariance, float)
+
     def _least_deviation(self) -> float:
         """The standard deviation of the noise in the direction in which it is least."""
         return float(np.linalg.eigvalsh(np.asarray(self.covariance, float))[0]) ** 0.5

@@ -13,9 +13,8 @@ from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.coupling import coupled_gibbs, meeting_times, suggest_k_m, unbiased_estimates
 from dpjax.coupling.gibbs import CoupledKernel
 from dpjax.data_augmentation.plan import close
-from dpjax.data_augmentation.records.forms import OwnLatentData, latent_form
-from dpjax.data_augmentation.records.imwg import IMwG, imwg
-from dpjax.data_augmentation.records.soma import SOMA
+from dpjax.data_augmentation.records.forms import FreshProposals, OwnLatentData, latent_form
+from dpjax.data_augmentation.records.imwg import imwg
 from dpjax.diagnostics import convergence
 from dpjax.models.simulation import Position, draw_position_at
 from dpjax.posterior.posterior import Posterior
@@ -64,7 +63,7 @@ def coupled_pairs(
         If no coupling of chains is known for the model, the release or the imputation; see `dpjax.coupling`.
     """
     closed = close(imputation, posterior.model, posterior.release)
-    chosen = closed if isinstance(closed, (IMwG, SOMA, OwnLatentData)) else imwg()
+    chosen = closed if isinstance(closed, (FreshProposals, OwnLatentData)) else imwg()
     built = BUILT.setdefault(posterior, {})
     which = (chosen, len(next(iter(starts.values()))))
     if which not in built:

@@ -8,7 +8,7 @@ does not grow with the number of records.
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from dpjax._util.pytree import static
 from dpjax._util.validation import fail, is_traced, name_of
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.counts.table import COUNTS, Frozen, Layout, Structure, Table, TableSums, lay_out
-from dpjax.mechanisms import Gaussian, Independent, MultivariateGaussian
+from dpjax.mechanisms import Gaussian, Independent
 from dpjax.mechanisms.base import Mechanism, parts_of
 from dpjax.models.data_sets import NUMBER, take_number
 from dpjax.models.programs import jit_model
@@ -85,9 +85,9 @@ def reads_together(mechanism: Any) -> bool:
     return not (mechanism.exact or mechanism.adds_noise or mechanism.is_elementwise or can_decorrelate(mechanism))
 
 
-def can_decorrelate(mechanism: Any) -> TypeGuard[MultivariateGaussian]:
+def can_decorrelate(mechanism: Mechanism) -> bool:
     """Whether combinations of the sums have independent noise, which are found where the covariance is numbers."""
-    return isinstance(mechanism, MultivariateGaussian) and not is_traced(mechanism)
+    return mechanism.is_correlated and not is_traced(mechanism)
 
 
 def prefers_counts(model: Model, release: PrivateRelease) -> bool:
