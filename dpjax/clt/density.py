@@ -198,10 +198,19 @@ def unravel_of(model: Model) -> Callable[[Array], Parameters]:
 def check_noise(mechanism: Any, d: int) -> None:
     """Raise unless every part of the mechanism adds noise that can be approximated by real numbers."""
     for part, _ in parts_of(mechanism, d):
-        if not (part.innermost.adds_noise and part.innermost.becomes_real):
+        if not (part.innermost.adds_noise and becomes_real(part.innermost)):
             given = f"a release by {name_of(part)}"
             expected = "one whose mechanism adds noise, such as dpjax.Laplace or dpjax.DiscreteGaussian"
             fail("release", given, expected, "Use dpjax.sample.", error=TypeError)
+
+
+def becomes_real(mechanism: Mechanism) -> bool:
+    """Whether the noise is real, or can be replaced by real noise."""
+    try:
+        mechanism.smoothed()
+    except NotImplementedError:
+        return False
+    return True
 
 
 def release_noise(release: Release, simulated: Array) -> ReleaseNoise:

@@ -178,15 +178,12 @@ class Mechanism(JsonNamed, ABC):
         self._refuse("possible_sums")
 
     def smoothed(self) -> "Mechanism":
-        """The mechanism with real noise of the same variance in place of whole numbers, as far as that is known."""
-        return self if self.inner is None else replace(self, mechanism=self.inner.smoothed())  # type: ignore[type-var]
-
-    def independent(self) -> tuple[np.ndarray, np.ndarray]:
-        """A matrix [d, d], and the standard deviations [d] of Normal noise on the sums that it combines.
-
-        The matrix is unit triangular, so that the density of the combined value is that of the value.
-        """
-        self._refuse("independent")
+        """The mechanism with real noise of the same variance in place of whole numbers."""
+        if self.inner is not None:
+            return replace(self, mechanism=self.inner.smoothed())  # type: ignore[type-var]
+        if self.integer_noise:
+            self._refuse("smoothed")
+        return self
 
     def normal_covariance(self, size: int) -> np.ndarray | None:
         """The covariance [d, d] of Normal noise on a statistic of this size; None where the noise is not Normal."""
@@ -274,16 +271,6 @@ class Mechanism(JsonNamed, ABC):
     def adds_noise(self) -> bool:
         """Whether there is `log_noise`; of what a wrapper contains, ask its `innermost`."""
         return self._gives("log_noise")
-
-    @property
-    def becomes_real(self) -> bool:
-        """Whether the noise is real, or so if it is `smoothed`."""
-        return not self.integer_noise or self._gives("smoothed")
-
-    @property
-    def is_correlated(self) -> bool:
-        """Whether the noise is Normal, and `independent` on some combinations of the sums."""
-        return self._gives("independent")
 
     @property
     def has_tails(self) -> bool:

@@ -87,7 +87,8 @@ def reads_together(mechanism: Any) -> bool:
 
 def can_decorrelate(mechanism: Mechanism) -> bool:
     """Whether combinations of the sums have independent noise, which are found where the covariance is numbers."""
-    return mechanism.is_correlated and not is_traced(mechanism)
+    is_simple = mechanism.is_elementwise or mechanism.normal_noise
+    return not (is_simple or is_traced(mechanism)) and mechanism.normal_covariance(1) is not None
 
 
 def prefers_counts(model: Model, release: PrivateRelease) -> bool:
@@ -158,7 +159,7 @@ def with_independent_noise(release: Release) -> Release:
     matrix, mechanisms = np.eye(len(release.value)), []
     for mechanism, where in parts:
         if can_decorrelate(mechanism):
-            matrix[where, where], deviation = mechanism.independent()
+            matrix[where, where], deviation = decorrelate(mechanism, where.stop - where.start)
             mechanism = Gaussian(jnp.asarray(deviation, release.value.dtype))
         mechanisms.append(mechanism)
     together = Independent(tuple(mechanisms), tuple(where.stop - where.start for _, where in parts))
@@ -166,6 +167,15 @@ def with_independent_noise(release: Release) -> Release:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)
         return Release(value, together, linear(statistic_at(release.statistic, release.value), matrix), release.n)
+
+
+def decorrelate(mechanism: Mechanism, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The matrix L⁻¹ [d, d] and the deviations √D [d] of Normal noise of covariance L D Lᵀ, with ones along L."""
+    covariance = mechanism.normal_covariance(size)
+    assert covariance is not None
+    root = np.linalg.cholesky(covariance)
+    deviation = np.diag(root)
+    return np.linalg.inv(root / deviation), deviation
 
 
 def known_values(mechanism: Mechanism, value: Array) -> tuple[float | None, ...] | None:
