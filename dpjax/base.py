@@ -383,13 +383,7 @@ class Model(Printed, PyTree, abstract=True):
 
 
 class FunctionModel(Model):
-    """A model of functions, which are static: a program is compiled for each of them.
-
-    Parameters
-    ----------
-    recipe
-        ``() -> model``, which makes an equal model: how one is pickled whose functions cannot be imported.
-    """
+    """A model of functions, which are static: a program is compiled for each of them."""
 
     sample_prior: Callable[[Key], Parameters] = static()  # type: ignore[assignment]
     log_prior: Callable[[Parameters], Array] = static()  # type: ignore[assignment]
@@ -417,14 +411,9 @@ class FunctionModel(Model):
     mixed: MixedRecords | None = static(default=None)
     reported: Callable[[Records], Records] | None = static(default=None)
     discrete_support: Callable[[], Records] | None = static(default=None)
-    recipe: Callable[[], Model] | None = static(default=None)
-
-    def __reduce__(self) -> Any:
-        members = tuple(getattr(self, name) for name in MEMBERS)
-        return (FunctionModel, members) if self.recipe is None else (self.recipe, ())
 
 
-MEMBERS = tuple(field.name for field in fields(FunctionModel) if field.name != "recipe")
+MEMBERS = tuple(field.name for field in fields(FunctionModel))
 """The functions and values of a model."""
 
 

@@ -6,7 +6,6 @@ depend on n. An unknown n is integrated out with two of its values at a time; se
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,19 +19,17 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.moments import Moments, Source, build_moments
 from dpjax.clt.number import find_neighbours, number_at, reference_number, with_place
 from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density
-from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Exact, Gaussian, Independent, Laplace
 from dpjax.mechanisms.base import Mechanism, parts_of
 from dpjax.mechanisms.spread import simulated_variance
 from dpjax.models.data_sets import take_number
 from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower
 from dpjax.numerics.scores import EXPONENTIAL_SCORES
-from dpjax.numerics.theta import integer_variance
 from dpjax.release import Release
 from dpjax.release.summed import log_density_at
 from dpjax.release.unknown_count import is_unknown
 
-__all__ = ["Problem", "build_problem", "build_target", "check_noise", "release_noise", "simulate_variance", "smooth"]
+__all__ = ["Problem", "build_problem", "build_target", "check_noise", "release_noise", "simulate_variance"]
 
 
 class Place(NamedTuple):
@@ -198,29 +195,22 @@ def unravel_of(model: Model) -> Callable[[Array], Parameters]:
     return ravel_pytree(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), free))[1]
 
 
-def smooth(mechanism: Any) -> Any:
-    """The mechanism with integer noise replaced by real noise of the same variance."""
-    if mechanism.parts is not None:
-        parts = [(smooth(part), size) for part, size in mechanism.parts]
-        return Independent(*zip(*parts, strict=True))
-    if mechanism.inner is not None:
-        return replace(mechanism, mechanism=smooth(mechanism.mechanism))
-    if isinstance(mechanism, DiscreteGaussian):
-        return Gaussian(jnp.sqrt(integer_variance(mechanism.scale)))
-    if isinstance(mechanism, DiscreteLaplace):
-        return Laplace(0.5 / jnp.sinh(0.5 / jnp.asarray(mechanism.scale)))
-    return mechanism
-
-
 def check_noise(mechanism: Any, d: int) -> None:
     """Raise unless every part of the mechanism adds noise that can be approximated by real numbers."""
     for part, _ in parts_of(mechanism, d):
-        inner = part.innermost
-        known = isinstance(inner, (DiscreteGaussian, DiscreteLaplace))
-        if not inner.adds_noise or (inner.integer_noise and not known):
+        if not (part.innermost.adds_noise and becomes_real(part.innermost)):
             given = f"a release by {name_of(part)}"
             expected = "one whose mechanism adds noise, such as dpjax.Laplace or dpjax.DiscreteGaussian"
             fail("release", given, expected, "Use dpjax.sample.", error=TypeError)
+
+
+def becomes_real(mechanism: Mechanism) -> bool:
+    """Whether the noise is real, or can be replaced by real noise."""
+    try:
+        mechanism.smoothed()
+    except NotImplementedError:
+        return False
+    return True
 
 
 def release_noise(release: Release, simulated: Array) -> ReleaseNoise:
@@ -235,14 +225,17 @@ def release_noise(release: Release, simulated: Array) -> ReleaseNoise:
     for part, where in parts_of(release.mechanism, release.value.size):
         if part.normal_noise:
             variance = variance.at[where].set(jnp.square(jnp.asarray(part.scale, variance.dtype)))
-        elif isinstance(part, Exact):
-            variance = variance.at[where].set(0.0)
-        elif isinstance(part, Laplace):
-            variance = variance.at[where].set(2 * jnp.square(jnp.asarray(part.scale, variance.dtype)))
-            scaled.append(where)
+        elif is_known(part):
+            variance = variance.at[where].set(jnp.asarray(part.noise_variance, variance.dtype))
+            scaled += [where] if part.is_scale_mixture else []
         else:
             held.append((part, where))
     return ReleaseNoise(variance, places_of(scaled), tuple(held))
+
+
+def is_known(part: Mechanism) -> bool:
+    """Whether the noise is Normal, given a scale for each coordinate if they have a distribution."""
+    return part.normal_noise or (part.inner is None and (part.exact or part.is_scale_mixture))
 
 
 def places_of(slices: list[slice]) -> np.ndarray:
@@ -254,7 +247,7 @@ def simulate_variance(key: Key, release: Release) -> Array:
     """The variance [d] of the mechanism's noise, estimated by simulation; 0 if it is known."""
     variance = jnp.zeros_like(release.value)
     for place, (part, where) in enumerate(parts_of(release.mechanism, release.value.size)):
-        if isinstance(part, (Gaussian, Laplace, Exact)):
+        if is_known(part):
             continue
         own = simulated_variance(jax.random.fold_in(key, place), part, release.value[where])
         variance = variance.at[where].set(own)

@@ -14,7 +14,7 @@ from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import name_of
 from dpjax.base import Key, Model
 from dpjax.clt.accuracy import check_errors, choose_draws, measure_errors, measure_skewness, warn_of_skewness
-from dpjax.clt.density import simulate_variance, smooth
+from dpjax.clt.density import simulate_variance
 from dpjax.clt.inputs import check_inputs, default_points
 from dpjax.clt.moments import Source, is_small, make_points
 from dpjax.clt.predictive import predict_values
@@ -226,7 +226,7 @@ def draw(
     mesh: Mesh | None,
 ) -> Drawn:
     """The chains, with no look at how good the approximation is."""
-    release = release.with_mechanism(smooth(release.mechanism))
+    release = release.with_mechanism(release.mechanism.smoothed())
     keys = split_key(key, size.num_chains)
     rules = [make_points(keys.rules, model, source, size.num_points, refinement) for refinement in (1, REFINEMENT)]
     simulated = simulate_variance(keys.noise, release)

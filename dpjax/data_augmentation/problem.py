@@ -13,9 +13,8 @@ import jax.numpy as jnp
 
 from dpjax._util.validation import check_choice, check_hashable_function, fail, name_of
 from dpjax.base import Imputation, ImputationKernel, Key, Model
-from dpjax.data_augmentation.counts import Counts, counts
+from dpjax.data_augmentation.counts import counts
 from dpjax.data_augmentation.counts.form import prefers_counts
-from dpjax.data_augmentation.counts.table import table_of
 from dpjax.data_augmentation.parameters import (
     KernelBuilder,
     ParameterKernel,
@@ -24,7 +23,7 @@ from dpjax.data_augmentation.parameters import (
     should_move_noise,
 )
 from dpjax.data_augmentation.plan import Noise, SweepPlan, is_open, show
-from dpjax.data_augmentation.records.forms import OwnLatentData, is_collapsed, latent_form
+from dpjax.data_augmentation.records.forms import OwnLatentData, is_collapsed, is_constrained, latent_form
 from dpjax.data_augmentation.records.imwg import imwg
 from dpjax.data_augmentation.records.microdata import values_summed_out
 from dpjax.data_augmentation.records.pcn import pcn
@@ -275,7 +274,7 @@ def refresh_obstacle(problem: Problem) -> str:
         return "fields that are exact, which new records do not have"
     if problem.is_collapsed:
         return f"{show(imputation)}, which integrates the parameters out"
-    known = isinstance(imputation, Counts) and table_of(problem.release).known
+    known = is_constrained(imputation, problem.release)
     return "known totals, which new counts hardly ever have" if known else ""
 
 

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, ImputationInfo, Key, Records
-from dpjax.data_augmentation.records.imwg import IMwG
-from dpjax.data_augmentation.records.soma import SOMA, choose, window_starts
+from dpjax.data_augmentation.records.forms import FreshProposals
+from dpjax.data_augmentation.records.soma import choose, window_starts
 from dpjax.exchangeable.targets import ExchangeableTarget
 from dpjax.numerics import decision_uniforms, proper_density
 
@@ -203,24 +203,12 @@ def make_placement(imputation: Any, n: int, proposals: int | None = None) -> Pla
         If the number of attempts is "auto" or exceeds n. If the number of proposals is not n for windows or a
         systematic scan, whose sweep is one pass over all records.
     """
-    kind: Literal["soma", "systematic", "random"]
-    if isinstance(imputation, IMwG):
-        kind, attempts = imputation.scan, 1
-    elif isinstance(imputation, SOMA):
-        kind, attempts = "soma", check_attempts(imputation.attempts, n)
-    else:
+    if not isinstance(imputation, FreshProposals):
         remedy = "Use dpjax.imwg(...) or dpjax.soma(...)."
         fail("imputation", repr(imputation), "an imputation whose coupling is known", remedy, error=TypeError)
-    placement = Placement(kind, n, attempts, n if proposals is None else check_count("proposals", proposals))
+    attempts = max(imputation.num_weighed(n), 1)
+    made = n if proposals is None else check_count("proposals", proposals)
+    placement = Placement(imputation.placement, n, attempts, made)
     if not placement.is_equivariant and placement.proposals != n:
         fail("proposals", placement.proposals, f"n = {n}, one pass over all records", "Leave proposals out.")
     return placement
-
-
-def check_attempts(attempts: Any, n: int) -> int:
-    """The number of attempts, within 1..n."""
-    if attempts == "auto":
-        fail("attempts", "'auto'", "a number, so that all pairs run one kernel", "Pass a number, or None for all n.")
-    if attempts is not None and attempts > n:
-        fail("attempts", attempts, f"a whole number in 1..{n}", "Try at most all n records per proposal.")
-    return n if attempts is None else attempts

@@ -10,7 +10,7 @@ import numpy as np
 from dpjax._util.validation import check_count, check_key, check_positive_number, fail, name_of
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.clt import check_problem, default_points
-from dpjax.clt.density import release_noise, simulate_variance, smooth
+from dpjax.clt.density import release_noise, simulate_variance
 from dpjax.clt.moments import make_points
 from dpjax.clt.sample import REFINEMENT
 from dpjax.clt.starts import check_starts, find_starts
@@ -112,7 +112,7 @@ def choose_method(
 def check_clt(model: Model, release: Any) -> None:
     """Raise unless the sum can be taken to be Normal, with noise that is Normal given its variance."""
     check_problem(model, release)
-    real = release.with_mechanism(smooth(release.mechanism))
+    real = release.with_mechanism(release.mechanism.smoothed())
     if release_noise(real, jnp.ones_like(real.value)).held:
         expected = "Gaussian or Laplace noise, for method='clt'"
         fail("release", f"noise of {name_of(release.mechanism)}", expected, "Use method='imputation'.")
@@ -161,7 +161,7 @@ def open_approximate(key: Key, model: Model, release: Any, start: Parameters | N
     """The likelihood of a sum that is taken to be Normal, at the mode of its posterior unless a start is given."""
     source, given = check_problem(model, release), as_sum(release)
     rule_key, noise_key, scale_key, prior_key, candidate_key, spread_key = jax.random.split(key, 6)
-    release = given.with_mechanism(smooth(given.mechanism))
+    release = given.with_mechanism(given.mechanism.smoothed())
     make = partial(make_points, rule_key, model, source, default_points(source))
     simulated = simulate_variance(noise_key, release)
     surface = Approximate(

@@ -7,7 +7,7 @@ import numpy as np
 
 from dpjax._util.threads import one_blas_thread
 from dpjax.base import Imputation, Key, Model, Parameters
-from dpjax.data_augmentation.counts import Counts
+from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.likelihood.approximate import Approximate
 from dpjax.likelihood.choose import Method, check_inputs, choose_method, open_surface
 from dpjax.likelihood.confirm import SHARE, confirm, look_around
@@ -133,5 +133,5 @@ def in_words(surface: Surface) -> str:
     """How the likelihood was computed."""
     if not isinstance(surface, Imputed):
         return surface.METHOD
-    what = "counts" if isinstance(surface.imputation, Counts) else "records"
+    what = surface.imputation.latent_data if isinstance(surface.imputation, OwnLatentData) else "records"
     return f"{surface.METHOD} of {what}"

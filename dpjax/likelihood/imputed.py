@@ -14,8 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Imputation, Key, Latent, Model, Parameters, Records
-from dpjax.data_augmentation.counts import Counts
-from dpjax.data_augmentation.counts.table import table_of
+from dpjax.data_augmentation.records.forms import is_constrained
 from dpjax.likelihood.surface import Moments, Surface, parameters_at, with_observed
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import init_latent
@@ -48,9 +47,7 @@ class Imputed(Surface):
     @property
     def refreshes(self) -> bool:
         """Whether wholly new latent data are proposed: not if records are drawn one by one, or totals are known."""
-        if not isinstance(self.release, Release):
-            return False
-        return not (isinstance(self.imputation, Counts) and table_of(self.release).known)
+        return isinstance(self.release, Release) and not is_constrained(self.imputation, self.release)
 
     def evaluate(self, key: Key, values: Array, vectors: np.ndarray, chains: Any, length: int) -> tuple[Moments, Any]:
         """See `Surface`; a group is a chain, and its state the records."""

@@ -72,11 +72,10 @@ def is_divided(part: Any) -> bool:
 
 
 def part_names(noun: Any) -> list[str]:
-    """The names of the parts that are compared as objects, but the recipe, which makes the others."""
+    """The names of the parts that are compared as objects."""
     if hasattr(noun, "_fields"):
         return list(noun._fields)
-    kept = [field for field in fields(noun) if not isinstance(noun, PyTree) or is_static(noun, field)]
-    return [field.name for field in kept if field.name != "recipe"]
+    return [field.name for field in fields(noun) if not isinstance(noun, PyTree) or is_static(noun, field)]
 
 
 def is_static(noun: PyTree, field: Any) -> bool:

@@ -12,8 +12,8 @@ import numpy as np
 from dpjax.base import Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan, has_parts
+from dpjax.data_augmentation.records.forms import FreshProposals
 from dpjax.data_augmentation.records.parts import NUM_PARTS
-from dpjax.data_augmentation.records.soma import SOMA
 from dpjax.data_augmentation.refresh import (
     FLOOR,
     PERIOD,
@@ -89,8 +89,8 @@ class Costs(NamedTuple):
         cost = self.imputation + self.interweaving * plan.interweave
         if plan.noise == "moved by surrogate":
             cost += self.surrogate / n
-        if isinstance(plan.imputation, SOMA):
-            cost += self.soma_attempt * (n if plan.imputation.attempts is None else float(plan.imputation.attempts))
+        if isinstance(plan.imputation, FreshProposals):
+            cost += self.soma_attempt * plan.imputation.num_weighed(n)
         return cost
 
 

@@ -106,6 +106,7 @@ class Laplace(FromEpsilon, Additive):
     """
 
     json_name: ClassVar[str | None] = "laplace"
+    is_scale_mixture: ClassVar[bool] = True
 
     scale: Array | float
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)

@@ -7,6 +7,7 @@ anything is compiled. An object that does not inherit from `Mechanism` is used f
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
@@ -35,7 +36,7 @@ OPTIONAL = frozenset(
 STRUCTURE = ("is_opaque", "tree_flatten_with_keys", "tree_unflatten")
 """What a `BareMechanism` answers by itself."""
 
-NOT_INHERITED = ("words", "promise", "local_epsilon", "noise_variance")
+NOT_INHERITED = ("words", "promise", "local_epsilon", "noise_variance", "smoothed", "is_scale_mixture")
 """A subclass may have another distribution than its base, of which these would then be false."""
 
 
@@ -53,8 +54,8 @@ class Mechanism(JsonNamed, ABC):
 
     Notes
     -----
-    `words`, `promise`, `local_epsilon`, `noise_variance` and ``json_name`` are not inherited from a subclass by its own
-    subclasses, whose distribution may be another.
+    `words`, `promise`, `local_epsilon`, `noise_variance`, `smoothed`, `is_scale_mixture` and ``json_name`` are not
+    inherited from a subclass by its own subclasses, whose distribution may be another.
 
     Examples
     --------
@@ -176,6 +177,20 @@ class Mechanism(JsonNamed, ABC):
         """
         self._refuse("possible_sums")
 
+    def smoothed(self) -> "Mechanism":
+        """The mechanism with real noise of the same variance in place of whole numbers."""
+        if self.inner is not None:
+            return replace(self, mechanism=self.inner.smoothed())  # type: ignore[type-var]
+        if self.integer_noise:
+            self._refuse("smoothed")
+        return self
+
+    def normal_covariance(self, size: int) -> np.ndarray | None:
+        """The covariance [d, d] of Normal noise on a statistic of this size; None where the noise is not Normal."""
+        if not self.normal_noise:
+            return None
+        return np.diag(np.broadcast_to(np.square(np.asarray(self.scale, float)), size))
+
     def words(self) -> str:
         """The distribution of the noise, in words that follow "Noise:"."""
         return f"that of {name_of(self._itself)}"
@@ -220,6 +235,11 @@ class Mechanism(JsonNamed, ABC):
     @property
     def normal_noise(self) -> bool:
         """Whether the value is the statistic plus noise N(0, scale²)."""
+        return False
+
+    @property
+    def is_scale_mixture(self) -> bool:
+        """Whether the value is the statistic plus noise N(0, 2 scale² e), where e is standard Exponential."""
         return False
 
     @property

@@ -78,6 +78,10 @@ class Independent(Mechanism):
         """Whether all parts have `log_noise`."""
         return self.is_elementwise and all(part.adds_noise for part in self.mechanisms)
 
+    def smoothed(self) -> "Independent":
+        """Each part so."""
+        return Independent(tuple(part.smoothed() for part in self.mechanisms), self.sizes)
+
     def words(self) -> str:
         """The noise of each part, with the number of its coordinates."""
         return "; ".join(f"{part.words()} ({quantity(size, 'number')})" for part, size in self.parts)

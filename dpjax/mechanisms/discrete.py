@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.additive import Additive, checked_scale
+from dpjax.mechanisms.additive import Additive, Gaussian, Laplace, checked_scale
 from dpjax.mechanisms.calibrated import FromEpsilon, FromZCDP
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, concentrated, pure, smallest
@@ -66,6 +66,10 @@ class DiscreteLaplace(FromEpsilon, Additive):
     def noise_variance(self) -> Array | float:
         """1 / (2 sinh²(1 / 2b))."""
         return 0.5 / jnp.square(jnp.sinh(0.5 / jnp.asarray(self.scale)))
+
+    def smoothed(self) -> Laplace:
+        """Laplace noise of the same variance."""
+        return Laplace(0.5 / jnp.sinh(0.5 / jnp.asarray(self.scale)))
 
     def log_noise(self, noise: Array) -> Array:
         """The log-probability of each coordinate's noise [..., d]; ``-inf`` if it is not an integer."""
@@ -136,6 +140,10 @@ class DiscreteGaussian(FromZCDP, Additive):
     def noise_variance(self) -> Array | float:
         """σ² for all but small σ."""
         return integer_variance(self.scale)
+
+    def smoothed(self) -> Gaussian:
+        """Gaussian noise of the same variance."""
+        return Gaussian(jnp.sqrt(integer_variance(self.scale)))
 
     def log_noise(self, noise: Array) -> Array:
         """The log-probability of each coordinate's noise [..., d]; ``-inf`` if it is not an integer."""

@@ -104,11 +104,10 @@ class MultivariateGaussian(Mechanism):
         exact = as_floating(statistic)
         return exact + product(self.root, jax.random.normal(key, exact.shape, exact.dtype))
 
-    def independent(self) -> tuple[np.ndarray, np.ndarray]:
-        """The matrix L⁻¹ [d, d] and the standard deviations √D [d] of covariance = L D Lᵀ, with ones along L."""
-        root = np.linalg.cholesky(np.asarray(self.covariance, float))
-        deviation = np.diag(root)
-        return np.linalg.inv(root / deviation), deviation
+    def normal_covariance(self, size: int) -> np.ndarray:
+        """The covariance [d, d]."""
+        del size
+        return np.asarray(self.covariance, float)
 
     def _least_deviation(self) -> float:
         """The standard deviation of the noise in the direction in which it is least."""

@@ -6,7 +6,6 @@ from jax.typing import ArrayLike
 
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records, Statistic
 from dpjax.models.bijections import Bijection, MappedModel
-from dpjax.models.clamped_moments import normal_moments
 from dpjax.models.coefficients import Coefficients, choose_coefficients
 from dpjax.models.covariates import Covariates, choose_covariates
 from dpjax.models.distributions import accept_distributions
@@ -15,6 +14,7 @@ from dpjax.numerics.linear_algebra import LOG_TWO_PI, cross_products, product, s
 from dpjax.numerics.normals import standard_normals
 from dpjax.numerics.scores import NORMAL_SCORES
 from dpjax.numerics.sums import sum_each
+from dpjax.statistics.base import normal_moments
 
 __all__ = ["linear_regression"]
 
@@ -157,7 +157,7 @@ class LinearRegression(MappedModel):
     def statistic_moments(self, parameters: Parameters, statistic: Statistic) -> tuple[Array, Array | None] | None:
         """The mean and the covariance of a record's contribution to a sum, if they have a closed form."""
         places = {"x": slice(0, self.dim - 1), "y": slice(self.dim - 1, self.dim)}
-        return normal_moments(places, *self.joint(parameters), statistic)
+        return normal_moments(statistic, places, *self.joint(parameters))
 
     @property
     def bijections(self) -> dict[str, Bijection]:

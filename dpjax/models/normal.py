@@ -9,13 +9,13 @@ from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records, Statistic
 from dpjax.models.arguments import as_scalar
 from dpjax.models.bijections import Bijection, MappedModel
-from dpjax.models.clamped_moments import normal_moments
 from dpjax.models.distributions import accept_distributions
 from dpjax.models.positive import Positive, positive
 from dpjax.models.priors import InverseGammaPrior, NormalPrior, as_float
 from dpjax.numerics.linear_algebra import LOG_TWO_PI
 from dpjax.numerics.normals import standard_normals
 from dpjax.numerics.scores import NORMAL_SCORES
+from dpjax.statistics.base import normal_moments
 
 __all__ = ["normal"]
 
@@ -129,7 +129,7 @@ class Normal(MappedModel):
     def statistic_moments(self, parameters: Parameters, statistic: Statistic) -> tuple[Array, Array | None] | None:
         """The mean and the covariance of a record's contribution to a sum, if they have a closed form."""
         mean, scale = self.normal_field(parameters)
-        return normal_moments({"y": slice(0, 1)}, mean[None], scale[None, None], statistic)
+        return normal_moments(statistic, {"y": slice(0, 1)}, mean[None], scale[None, None])
 
     @property
     def bijections(self) -> dict[str, Bijection]:

@@ -6,13 +6,10 @@ import numpy as np
 
 from dpjax._util.validation import check_positive_number, fail
 from dpjax.coupling.theory import imwg_acceptance_bound, soma_acceptance_bound
-from dpjax.data_augmentation.counts.counts import Counts
-from dpjax.data_augmentation.records.imwg import IMwG
-from dpjax.data_augmentation.records.soma import SOMA
-from dpjax.mechanisms import DiscreteLaplace, Laplace
+from dpjax.data_augmentation.records.forms import FreshProposals, OwnLatentData
 from dpjax.plot.style import INK, NAIVE, POSTERIOR, legend_above, new_axes, tidy
 from dpjax.release import PrivateRelease, Release
-from dpjax.statistics.base import RecordStatistic
+from dpjax.release.describe import Unpromised, promise
 
 if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
@@ -41,7 +38,7 @@ def plot_acceptance(posterior: "Posterior", *, epsilon: float | None = None, axe
 def check_rates(posterior: "Posterior") -> np.ndarray:
     """The acceptance rates [chain, n], or an error if no records were imputed."""
     rates = np.asarray(posterior.info.get("acceptance_rate_per_record", np.zeros((0, 0))))
-    if not rates.size or (posterior.plan is not None and isinstance(posterior.plan.imputation, Counts)):
+    if not rates.size or (posterior.plan is not None and isinstance(posterior.plan.imputation, OwnLatentData)):
         expected = "the posterior of imputed records, by dpjax.sample"
         fail("posterior", "draws without rates of records", expected, "Counts and sample_clt have no such proposals.")
     return rates
@@ -50,44 +47,36 @@ def check_rates(posterior: "Posterior") -> np.ndarray:
 def acceptance_bound(posterior: "Posterior", epsilon: float | None) -> tuple[float, str] | None:
     """The lower bound of the mean acceptance and its formula, by Xiong and Ju (2025), Theorem 12; None if unknown."""
     imputation = None if posterior.plan is None else posterior.plan.imputation
-    if epsilon is None:
+    if epsilon is None or not isinstance(imputation, FreshProposals):
         return None
-    if isinstance(imputation, IMwG):
+    tried = imputation.num_weighed(posterior.release.n)
+    if not tried:
         return float(imwg_acceptance_bound(epsilon)), f"exp(−{epsilon:.3g})"
-    if isinstance(imputation, SOMA):
-        tried = imputation.attempts if isinstance(imputation.attempts, int) else posterior.release.n
-        return float(soma_acceptance_bound(epsilon, tried)), f"{tried} / ({tried} + exp({epsilon:.3g}) − 1)"
-    return None
+    return float(soma_acceptance_bound(epsilon, tried)), f"{tried} / ({tried} + exp({epsilon:.3g}) − 1)"
 
 
 def epsilon_of(release: PrivateRelease) -> float | None:
     """The largest log ratio of the release's density between records that differ in one; None if not known.
 
-    It follows from Laplace noise and the range of a statistic of dpjax, else from the privacy of the mechanism. For
-    adding or removing a record that is doubled, as replacing is both.
+    It follows from the noise and the range of a statistic of dpjax, else from the privacy of the mechanism. For adding
+    or removing a record that is doubled, as replacing is both.
     """
+    found = derived_epsilon(release)
+    if found is not None:
+        return found
     if len(release.parts) != 1:
         return None
-    mechanism = release.parts[0].mechanism
-    if (
-        isinstance(release, Release)
-        and isinstance(mechanism, Laplace | DiscreteLaplace)
-        and np.ndim(mechanism.scale) == 0
-    ):
-        found = laplace_epsilon(release.statistic, float(mechanism.scale))
-        if found is not None:
-            return found
-    promise = mechanism.stated_privacy
-    if promise is None or promise.notion not in ("pure", "local") or promise.epsilon is None:
+    stated = release.parts[0].mechanism.stated_privacy
+    if stated is None or stated.notion not in ("pure", "local") or stated.epsilon is None:
         return None
-    return float(promise.epsilon) * (1 if promise.neighbours == "replace-one" else 2)
+    return float(stated.epsilon) * (1 if stated.neighbours == "replace-one" else 2)
 
 
-def laplace_epsilon(statistic: Any, scale: float) -> float | None:
-    """The ε of Laplace noise on the sum of a statistic, None if its range is not known."""
-    if not isinstance(statistic, RecordStatistic):
+def derived_epsilon(release: PrivateRelease) -> float | None:
+    """The ε of noisy sums when one record is replaced; None if it does not follow."""
+    if not isinstance(release, Release) or not release.is_noisy_sum:
         return None
     try:
-        return statistic.sensitivity(1, "replace-one") / scale
-    except ValueError:
-        return None  # unclamped, or of a dimension that only the release knows
+        return promise(release, "replace-one").epsilon
+    except Unpromised:
+        return None

@@ -18,6 +18,7 @@ import numpy as np
 from dpjax._util.files import write_whole
 from dpjax._util.pickles import Missing, Pickled, content_of, is_missing
 from dpjax._util.validation import check_path, fail, name_of, summarize_error
+from dpjax.base import Model
 from dpjax.posterior.streaming import NotKept
 from dpjax.release.checks import PrecisionWarning
 
@@ -44,7 +45,7 @@ class Saved(Pickled):
 
         The file holds arrays and the names and arguments of what dpjax makes: models of `dpjax.models`, releases,
         mechanisms, statistics. It holds no code. Functions and classes of your own are left out, and so are NumPyro
-        programs; what needs them says so by name. A pickle keeps them.
+        models; what needs them says so, by the name of the function and its arguments. A pickle keeps them.
 
         Parameters
         ----------
@@ -113,6 +114,8 @@ class Writer:
         kind = type(value)
         name = class_name(kind)
         if class_of(name) is not kind:
+            if isinstance(value, Model):
+                raise Unsaved(f"{value!r}, whose code no file holds")
             raise Unsaved(f"{name_of(value)}, which is not of dpjax")
         return {"class": [name, {field: self.value(getattr(value, field)) for field in field_names(kind)}]}
 

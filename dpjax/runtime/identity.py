@@ -96,7 +96,7 @@ class Reader:
         if isinstance(value, (ModuleType, PyTreeDef, np.dtype)):
             return [ADDRESS.sub("", value.__name__ if isinstance(value, ModuleType) else str(value))]
         if isinstance(value, (core.Jaxpr, core.ClosedJaxpr)):
-            return [ADDRESS.sub("", str(value)), *getattr(value, "consts", ())]
+            return [ADDRESS.sub("", str(value)), *constants_of(value)]
         if isinstance(value, (MethodType, BuiltinFunctionType)):
             return [value.__name__, value.__self__, getattr(value, "__func__", None)]
         if isinstance(value, partial):
@@ -197,6 +197,17 @@ class Reader:
         """Raise for a value that cannot be hashed by content."""
         expected = "functions and values that can be recognised when the run is continued"
         return fail("checkpoint", f"a run whose {self.name} holds {given}", expected, remedy, error=TypeError)
+
+
+def constants_of(program: Any) -> Iterator[Any]:
+    """The constants of a traced program and of those inside it, which its text leaves out."""
+    yield from getattr(program, "consts", ())
+    for equation in program.eqns:
+        yield from (variable.val for variable in equation.invars if isinstance(variable, core.Literal))
+        for value in equation.params.values():
+            for part in value if isinstance(value, (list, tuple)) else [value]:
+                if isinstance(part, (core.Jaxpr, core.ClosedJaxpr)):
+                    yield from constants_of(part)
 
 
 def digest_bytes(array: np.ndarray) -> str:

@@ -13,9 +13,8 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.coupling import coupled_gibbs, meeting_times, suggest_k_m, unbiased_estimates
 from dpjax.coupling.gibbs import CoupledKernel
 from dpjax.data_augmentation.problem import Problem
-from dpjax.data_augmentation.records.forms import OwnLatentData
-from dpjax.data_augmentation.records.imwg import IMwG, imwg
-from dpjax.data_augmentation.records.soma import SOMA
+from dpjax.data_augmentation.records.forms import FreshProposals, OwnLatentData
+from dpjax.data_augmentation.records.imwg import imwg
 from dpjax.diagnostics import convergence
 from dpjax.models.simulation import Position, draw_position_at
 from dpjax.posterior.posterior import Posterior
@@ -61,7 +60,7 @@ def coupled_pairs(posterior: Posterior, problem: Problem, starts: Parameters, dr
     TypeError, ValueError
         If no coupling of chains is known for the model, the release or the imputation; see `dpjax.coupling`.
     """
-    known = isinstance(problem.closed, (IMwG, SOMA, OwnLatentData))
+    known = isinstance(problem.closed, (FreshProposals, OwnLatentData))
     problem = problem.planned(imputation=problem.closed if known else imwg())
     built = BUILT.setdefault(posterior, {})
     which = (problem.plan.imputation, len(next(iter(starts.values()))))

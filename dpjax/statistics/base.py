@@ -45,6 +45,18 @@ def coordinate_names_of(statistic: Any, size: int) -> tuple[str, ...]:
     return names if names is not None and len(names) == size else tuple(map(str, range(size)))
 
 
+def normal_mean(statistic: Any, columns: dict[str, slice], mean: Array, factor: Array) -> Array | None:
+    """The `RecordStatistic.normal_mean` of a statistic; None of a user's function."""
+    return statistic.normal_mean(columns, mean, factor) if isinstance(statistic, RecordStatistic) else None
+
+
+def normal_moments(
+    statistic: Any, columns: dict[str, slice], mean: Array, factor: Array
+) -> tuple[Array, Array | None] | None:
+    """The `RecordStatistic.normal_moments` of a statistic; None of a user's function."""
+    return statistic.normal_moments(columns, mean, factor) if isinstance(statistic, RecordStatistic) else None
+
+
 def words_of(statistic: Any) -> str:
     """What was summed, in words."""
     return statistic.words() if isinstance(statistic, RecordStatistic) else f"the sum of {name_of(statistic)}"
@@ -149,6 +161,28 @@ class RecordStatistic(JsonNamed, ABC):
             fail("norm", repr(norm), "1 or 2", "Pass 1 for Laplace and 2 for Gaussian noise.")
         check_neighbours(neighbours)
         return self.diameter(norm) if neighbours == "replace-one" else self.radius(norm)
+
+    def normal_mean(self, columns: dict[str, slice], mean: Array, factor: Array) -> Array | None:
+        """The mean [d] of what one record adds, where its fields are jointly Normal; None where it is not known.
+
+        Parameters
+        ----------
+        columns
+            The columns of each field.
+        mean
+            The mean [k] of the columns.
+        factor
+            The lower Cholesky factor [k, k] of their covariance.
+        """
+        del columns, mean, factor
+        return None
+
+    def normal_moments(
+        self, columns: dict[str, slice], mean: Array, factor: Array
+    ) -> tuple[Array, Array | None] | None:
+        """The `normal_mean` and the covariance [d, d]; None in the place of what is not known."""
+        found = self.normal_mean(columns, mean, factor)
+        return None if found is None else (found, None)
 
     def covers(self, contributions: np.ndarray, tolerance: float) -> np.ndarray:
         """Whether the sensitivities are about such contributions [m, d] of records: by default, within the radius.

@@ -22,6 +22,7 @@ from dpjax.statistics.base import (
     is_sparse,
     is_whole,
     level_names_of,
+    normal_mean,
     statistic_at,
     words_of,
 )
@@ -76,6 +77,11 @@ class Scaled(RecordStatistic):
     def from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `scaled` makes of them."""
         return scaled(**values)  # type: ignore[return-value]
+
+    def normal_mean(self, columns: dict[str, slice], mean: Array, factor: Array) -> Array | None:
+        """The statistic's mean times the factor."""
+        inner = normal_mean(self.statistic, columns, mean, factor)
+        return None if inner is None else inner * self.factor
 
     def diameter(self, norm: Norm) -> float:
         """The statistic's diameter times |factor|; exact if that is."""
@@ -160,6 +166,12 @@ class Stacked(RecordStatistic, TakenAtValue):
     def from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `stacked` makes of them."""
         return _stacked_of(**values)  # type: ignore[return-value]
+
+    def normal_mean(self, columns: dict[str, slice], mean: Array, factor: Array) -> Array | None:
+        """The joined means, where all are known."""
+        found = [normal_mean(statistic, columns, mean, factor) for statistic in self.statistics]
+        known = [part for part in found if part is not None]
+        return jnp.concatenate(known) if len(known) == len(found) else None
 
     def diameter(self, norm: Norm) -> float:
         """The sum (L1) or root sum of squares (L2) of the diameters: an upper bound, exact for separate fields."""

@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 
 from dpjax._util.validation import check_count, fail, read_numbers
 from dpjax.base import Array, Records
+from dpjax.numerics.clamped import clamped_mean, gram_mean, scales_of
 from dpjax.statistics.base import (
     Norm,
     RecordStatistic,
@@ -58,6 +59,15 @@ class Total(RecordStatistic):
     def from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `total` makes of them."""
         return total(**values)  # type: ignore[return-value]
+
+    def normal_mean(self, columns: dict[str, slice], mean: Array, factor: Array) -> Array | None:
+        """The means [d] of the clamped columns of a Normal field."""
+        if self.field not in columns:
+            return None
+        place = columns[self.field]
+        low, high = -jnp.inf if self.lower is None else self.lower, jnp.inf if self.upper is None else self.upper
+        bounds = (jnp.broadcast_to(jnp.asarray(bound, mean.dtype), mean[place].shape) for bound in (low, high))
+        return clamped_mean(mean[place], scales_of(factor)[place], *bounds)
 
     def diameter(self, norm: Norm) -> float:
         """The width of the box of clamped values; exact."""
@@ -122,6 +132,14 @@ class Gram(RecordStatistic):
     def from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `gram` makes of them."""
         return gram(**values)  # type: ignore[return-value]
+
+    def normal_mean(self, columns: dict[str, slice], mean: Array, factor: Array) -> Array | None:
+        """The means [d] of the products of Normal fields."""
+        if not {"x", "y"} <= set(columns):
+            return None
+        bounds = [*zip(self.lower, self.upper, strict=True), self.response or (-1.0, 1.0)]
+        lower, upper = jnp.asarray(bounds, mean.dtype).T
+        return gram_mean(mean, factor, lower, upper, self.response is not None)
 
     def diameter(self, norm: Norm) -> float:
         """The largest distance between two records' products; exact.

@@ -14,6 +14,7 @@ import numpy as np
 from dpjax._util.validation import check_array, check_count, fail, read_numbers
 from dpjax._util.words import SHOWN
 from dpjax.base import Array, Records
+from dpjax.numerics.clamped import bin_probabilities
 from dpjax.statistics.axes import Axes, read_levels
 from dpjax.statistics.base import (
     Norm,
@@ -123,6 +124,15 @@ class Histogram(OneCell):
     def cell(self, record: Records) -> Array:
         """The number [] of the record's bin."""
         return self.bin(read_field(record, self.field, [()]))
+
+    def normal_moments(
+        self, columns: dict[str, slice], mean: Array, factor: Array
+    ) -> tuple[Array, Array | None] | None:
+        """The probabilities [d] of the bins of the only field, and the covariance [d, d] of one record's indicators."""
+        if self.field not in columns or mean.size > 1:
+            return None
+        found = bin_probabilities(mean[0], jnp.abs(factor[0, 0]), self.edges)
+        return found, jnp.diag(found) - found[:, None] * found[None]
 
     def bin(self, value: Array) -> Array:
         """The number of the bin of each value, elementwise."""

@@ -7,8 +7,7 @@ import pytest
 
 import dpjax
 from dpjax import models
-from dpjax.clt.density import smooth
-from dpjax.models.clamped_moments import clamped_mean
+from dpjax.numerics.clamped import clamped_mean
 
 MODEL = models.normal(models.NormalPrior(0.0, 2.0), variance=models.InverseGammaPrior(3.0, 3.0))
 
@@ -43,4 +42,4 @@ def test_whole_noise_of_small_scale_has_its_own_variance() -> None:
     for scale in (0.25, 0.5, 2.0):
         weight = np.exp(-(whole**2) / (2 * scale**2))
         expected = np.sum(weight * whole**2) / weight.sum()
-        assert float(smooth(dpjax.DiscreteGaussian(scale)).scale) ** 2 == pytest.approx(expected, rel=1e-4)
+        assert float(dpjax.DiscreteGaussian(scale).smoothed().scale) ** 2 == pytest.approx(expected, rel=1e-4)

@@ -8,6 +8,7 @@ from scipy import integrate, special, stats
 
 import dpjax
 from dpjax import statistics
+from dpjax.data_augmentation.counts.form import decorrelate
 from dpjax.mechanisms import KNormLinf, MultivariateGaussian
 
 COVARIANCE = np.array([[4.0, 1.5, -0.5], [1.5, 2.0, 0.3], [-0.5, 0.3, 1.0]])
@@ -47,7 +48,7 @@ def test_draws() -> None:
 
 
 def test_independent_combinations_have_the_same_density() -> None:
-    matrix, deviation = MultivariateGaussian(COVARIANCE).independent()
+    matrix, deviation = decorrelate(MultivariateGaussian(COVARIANCE), len(COVARIANCE))
     np.testing.assert_allclose(np.diag(matrix), 1.0)
     np.testing.assert_allclose(matrix @ COVARIANCE @ matrix.T, np.diag(deviation**2), atol=1e-5)
     noise = np.array([0.3, -2.0, 1.0])

@@ -6,7 +6,9 @@ import pickle
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
 import pytest
+from numpyro import distributions as dist
 
 import dpjax
 from dpjax import models
@@ -24,6 +26,12 @@ SHORT = {"num_chains": 2, "num_warmup": 20, "num_samples": 20, "interweave": Fal
 
 def normal(scale: float) -> models.Model:
     return models.normal(NormalPrior(0.0, scale), InverseGammaPrior(2.0, scale))
+
+
+def located(n: int, scale: float) -> None:
+    mean = numpyro.sample("mean", dist.Normal(0.0, scale))
+    with numpyro.plate("records", n):
+        numpyro.sample("y", dist.Normal(mean, 2 * scale))
 
 
 MODELS = {
@@ -47,6 +55,7 @@ MODELS = {
     "beta": lambda scale: models.beta(scale, GammaPrior(1.0, 1.0)),
     "data sets": lambda scale: DataSets(normal(scale), models.PoissonCount(5.0), 12),
     "counts": lambda scale: count_form(models.categorical([scale, 2.0, 3.0]), TABLE)[0],
+    "NumPyro": lambda scale: dpjax.from_numpyro(located, ["y"], scale=scale),
     "held": lambda scale: Held(normal(1.0), {"mean": scale, "variance": 2.0}),
 }
 

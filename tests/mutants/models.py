@@ -116,14 +116,14 @@ MUTANTS = (
     ),
     Mutant(
         "A clamped mean is corrected at the wrong bound",
-        "models/clamped_moments.py",
+        "numerics/clamped.py",
         "return mean + scale * (correction[0] - correction[1])",
         "return mean + scale * (correction[1] - correction[0])",
         ("clt/test_moments.py",),
     ),
     Mutant(
         "A clamped square forgets its cross term",
-        "models/clamped_moments.py",
+        "numerics/clamped.py",
         "(1 - jnp.sum(squares, axis=0)) + 2 * mean * shift",
         "(1 - jnp.sum(squares, axis=0))",
         ("clt/test_moments.py",),

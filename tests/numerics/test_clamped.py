@@ -7,7 +7,7 @@ import pytest
 from jax.flatten_util import ravel_pytree
 from jax.test_util import check_grads
 
-from dpjax.models.clamped_moments import clamped_moments, product_beyond
+from dpjax.numerics.clamped import clamped_moments, product_beyond
 
 PAIRS = (np.array([0, 0, 1]), np.array([1, 2, 2]))
 FACTOR = jnp.array([[0.8, 0.0, 0.0], [0.5, 0.6, 0.0], [-0.4, 0.9, 0.3]])

@@ -317,6 +317,30 @@ def test_an_error_inside_the_model_says_where_it_was_met() -> None:
     assert "while dpjax inspected it" in " ".join(raised.value.__notes__)
 
 
+def by_length(y=None) -> None:
+    with numpyro.plate("people", len(y)):
+        numpyro.sample("y", dist.Normal(0.0, 1.0), obs=y)
+
+
+def by_shape(y) -> None:
+    with numpyro.plate("people", y.shape[0]):
+        numpyro.sample("y", dist.Normal(0.0, 1.0), obs=y)
+
+
+def by_mean(n, y=None) -> None:
+    with numpyro.plate("people", n):
+        numpyro.sample("y", dist.Normal(jnp.mean(y), 1.0), obs=y)
+
+
+@pytest.mark.parametrize("program", [by_length, by_shape, by_mean])
+def test_a_model_that_reads_its_data_is_refused_with_the_argument_to_add(program: Any, compilations: list[str]) -> None:
+    """Most NumPyro models take the size of their plate from the data."""
+    remedy = rf"Write def {program.__name__}\(n, y=None\) and numpyro.plate\(..., n\): dpjax passes the n"
+    with pytest.raises(ValueError, match=f"fn: given a model with code that reads its data.*NoneType.*{remedy}"):
+        dpjax.from_numpyro(program, records=["y"])
+    assert compilations == []
+
+
 def shrunk(n, y=None) -> None:
     mean = numpyro.sample("mean", dist.Normal(0.0, 1.0 / n))
     with numpyro.plate("records", n):

@@ -89,6 +89,12 @@ def test_a_value_is_read_as_it_was_written(name: str) -> None:
         np.testing.assert_array_equal(one, other)
 
 
+class OfYours(dpjax.Model):
+    """A model of the user's own, as NumPyro models are."""
+
+    scale: float
+
+
 @pytest.mark.x64
 def test_functions_are_left_out_and_missed_by_name(posterior: dpjax.Posterior, tmp_path) -> None:
     """A file cannot name them; a pickle can, and runs whatever it names."""
@@ -108,6 +114,12 @@ def test_functions_are_left_out_and_missed_by_name(posterior: dpjax.Posterior, t
         with pytest.raises(ValueError, match=rf"^{name}: given a result .* without it .*{why}.*dataclasses.replace"):
             _ = getattr(again, name).anything
     assert replace(again, release=RELEASE).release is RELEASE
+
+
+def test_a_model_of_the_user_is_left_out_and_named_with_its_numbers() -> None:
+    assert Writer().part("model", OfYours(2.0)) == {
+        "missing": "it could not be written: OfYours(scale=2.0), whose code no file holds"
+    }
 
 
 class Evil:

@@ -14,11 +14,11 @@ import numpy as np
 from numpyro.distributions import biject_to, constraints
 from numpyro.distributions.constraints import is_dependent
 
-from dpjax._util.jit import jit_unoptimized
 from dpjax.adapters.numpyro import refusals
 from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.trace import draw
 from dpjax.base import Array, Key, Parameters
+from dpjax.models.programs import jit_model
 from dpjax.numerics import tree_where
 
 NUM_DRAWS = 512
@@ -39,8 +39,8 @@ PARTS = ("base_dist", "_mixing_distribution", "_component_distribution", "_compo
 
 def check_arguments(densities: ModelDensities) -> None:
     """Raise if an argument of a distribution violates its constraint somewhere in the prior's support."""
-    program = jit_unoptimized(partial(find_all_violations, densities))
-    for (name, family, argument, expected), bad in unpack(jax.device_get(program(jax.random.key(0)))):
+    found = jax.device_get(find_all_violations.unoptimized(densities, jax.random.key(0)))
+    for (name, family, argument, expected), bad in unpack(found):
         if np.any(bad):
             refusals.refuse(
                 f"the site {name!r}, a {family} whose {argument} violates its constraint in the prior's support",
@@ -58,11 +58,12 @@ def unpack(found: dict[str, Array]) -> list[tuple[Label, np.ndarray]]:
     return [(tuple(label.split("|", 3)), np.asarray(bad)) for label, bad in found.items()]  # type: ignore[misc]
 
 
-def find_all_violations(densities: ModelDensities, key: Key) -> dict[str, Array]:
+@jit_model
+def find_all_violations(model: ModelDensities, key: Key) -> dict[str, Array]:
     """Whether each argument of each site violates its constraint, at each point [point]."""
     edges = jnp.arange(NUM_DRAWS) >= NUM_DRAWS // 2
     points = jax.random.split(key, NUM_DRAWS), edges
-    return jax.lax.map(lambda point: find_violations(densities, *point), points)
+    return jax.lax.map(lambda point: find_violations(model, *point), points)
 
 
 def find_violations(densities: ModelDensities, key: Key, edge: Array) -> dict[str, Array]:

@@ -1,6 +1,6 @@
 """Samplers and log-densities of a NumPyro model's parameters and records, each by one run of the model."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,11 +11,12 @@ from dpjax.adapters.numpyro.floats import on_floats
 from dpjax.adapters.numpyro.forms import draw_parameter, draw_value
 from dpjax.adapters.numpyro.trace import Layout, draw, given, trace_statements, unwrap
 from dpjax.adapters.numpyro.truncation import log_density
-from dpjax.base import Array, Key, Parameters, Records
+from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.runtime.identity import identify
 
 
-class ModelDensities(NamedTuple):
-    """Samplers and log-densities of the parameters and the records, as in `dpjax.Model`."""
+class ModelDensities(Model):
+    """The model that a NumPyro program states, with all that it computes."""
 
     layout: Layout
 
@@ -73,7 +74,7 @@ class ModelDensities(NamedTuple):
         self.layout.run(len(records[self.layout.fields[0]]), choose, places)
         return sum(terms[1:], start=terms[0])
 
-    def unconstrain(self, parameters: Parameters) -> Parameters:
+    def unconstrained_at(self, parameters: Parameters) -> Parameters:
         """The parameters as unconstrained arrays."""
         unconstrained: Parameters = {}
 
@@ -84,7 +85,7 @@ class ModelDensities(NamedTuple):
         self.layout.run_parameters(choose)
         return unconstrained
 
-    def constrain(self, unconstrained: Parameters) -> Parameters:
+    def parameters_at(self, unconstrained: Parameters) -> Parameters:
         """The parameters at unconstrained arrays."""
         parameters: Parameters = {}
 
@@ -95,8 +96,8 @@ class ModelDensities(NamedTuple):
         self.layout.run_parameters(choose)
         return parameters
 
-    def log_jacobian(self, unconstrained: Parameters) -> Array:
-        """The log absolute determinant [] of `constrain`; a support may depend on earlier parameters."""
+    def log_jacobian_at(self, unconstrained: Parameters) -> Array:
+        """The log absolute determinant [] of `parameters_at`; a support may depend on earlier parameters."""
         terms: list[Array] = []
 
         def choose(name: str, distribution: Any) -> Array:
@@ -114,10 +115,24 @@ class ModelDensities(NamedTuple):
         supports = [unwrap(one["fn"]).support for one in statements if one.get("name") in self.layout.parameters]
         return all(support in (constraints.real, constraints.real_vector) for support in supports)
 
-    def derived(self, names: tuple[str, ...], parameters: Parameters) -> Parameters:
+    def quantities(self, names: tuple[str, ...], parameters: Parameters) -> Parameters:
         """The deterministic sites of these names, which do not depend on the records."""
         choose = given(parameters, draw(jax.random.key(0)))
         return deterministic(self.layout.run(self.layout.size, choose), names)
+
+
+def identify_program(layout: Layout) -> str:
+    """A hash of what the model computes at an unknown draw, with the variables that its function reads."""
+
+    def compute(key: Key, layout: Layout) -> Any:
+        densities = ModelDensities(layout)
+        parameters = densities.sample_prior(key)
+        records = densities.sample_records(key, parameters, layout.size)
+        statements = layout.run(layout.size, given(parameters | records, draw(key)))
+        sites = [one["value"] for one in statements if one["type"] == "deterministic"]
+        return parameters, records, sites, densities.log_prior(parameters), densities.log_density(parameters, records)
+
+    return identify("NumPyro model", jax.make_jaxpr(compute)(jax.random.key(0), layout))
 
 
 def deterministic(statements: list[dict[str, Any]], names: tuple[str, ...]) -> Parameters:

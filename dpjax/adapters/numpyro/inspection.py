@@ -2,6 +2,7 @@
 
 import inspect as signatures
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -9,13 +10,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.jit import depends_on, jit_unoptimized
+from dpjax._util.jit import depends_on
 from dpjax._util.validation import check_count, fail, is_refusal, name_of, summarize_error
 from dpjax.adapters.numpyro import refusals
-from dpjax.adapters.numpyro.densities import ModelDensities
-from dpjax.adapters.numpyro.number import Examples
+from dpjax.adapters.numpyro.arguments import as_data, hold_constants, values_of
+from dpjax.adapters.numpyro.densities import ModelDensities, identify_program
 from dpjax.adapters.numpyro.trace import Layout, draw, run, trace_statements
 from dpjax.base import Array, Key, Parameters, Records
+from dpjax.models.programs import jit_model
 from dpjax.numerics import tree_where
 
 DEFAULT_SIZE = 5
@@ -30,8 +32,8 @@ POINT_SCALE = 2.0
 
 def inspect(
     function: Callable[..., Any], records: Sequence[str], n: int | None, arguments: dict[str, Any]
-) -> tuple[Layout, bool, Examples]:
-    """The layout of a NumPyro model, whether its records are exchangeable, and some of them.
+) -> tuple[Layout, bool]:
+    """The layout of a NumPyro model, and whether its records are exchangeable.
 
     Raises
     ------
@@ -41,7 +43,8 @@ def inspect(
     names = check_names(function, records)
     arguments, takes_size = complete_arguments(function, names, arguments)
     size = choose_size(function, names, arguments) if n is None else check_count("n", n, "Pass a number of records.")
-    statements = first_run(function, arguments | ({"n": size} if takes_size else {}), takes_size and n is None)
+    with_size = {"n": size} if takes_size else {}
+    statements = first_run(function, arguments | with_size, takes_size and n is None)
     refusals.check_statements(statements)
     sites = {statement["name"]: statement for statement in statements if statement["type"] == "sample"}
     known = tuple(name for name in names if name not in sites and name in arguments)
@@ -49,8 +52,8 @@ def inspect(
     refusals.check_parameters(sites, plate.name)
     fields = tuple(name for name in sites if name in names)
     layout = Layout(
+        arguments=hold_constants(partial(run_silently, function, with_size), as_data(arguments)),
         function=function,
-        arguments=arguments,
         takes_size=takes_size,
         size=plate.size,
         fixed=bool(known),
@@ -64,7 +67,7 @@ def inspect(
         fail("n", given, "the size of the plate", "Leave n out, or let the plate take it.")
     refusals.check_known(layout)
     refusals.check_shapes(layout)
-    return check_exchangeability(layout)
+    return check_exchangeability(replace(layout, program=identify_program(layout)))
 
 
 def check_names(function: Any, records: Any) -> tuple[str, ...]:
@@ -128,6 +131,10 @@ def first_run(function: Callable[..., Any], arguments: dict[str, Any], is_defaul
     except Exception as error:
         if is_refusal(error):
             raise
+        if isinstance(error, (TypeError, AttributeError)) and "NoneType" in str(error):
+            expected = signatures.signature(function).parameters.items()
+            data = [name for name, one in expected if arguments.get(name, one.default) is None]
+            refusals.refuse_reading(function, data, error)
         if is_default and any(np.ndim(value) for value in arguments.values() if hasattr(value, "__array__")):
             remedy = "Pass n, the number of records that the arrays among the arguments have."
             given = f"nothing, and fn fails for another number than its arrays have ({summarize_error(error)})"
@@ -136,21 +143,22 @@ def first_run(function: Callable[..., Any], arguments: dict[str, Any], is_defaul
         raise
 
 
-def check_exchangeability(layout: Layout) -> tuple[Layout, bool, Examples]:
-    """The layout, with its number of records fixed if only one is possible, and whether records are exchangeable.
+def run_silently(function: Callable[..., Any], with_size: dict[str, int], data: dict[str, Any]) -> None:
+    """Run the model with the values of these data."""
+    run(function, values_of(data) | with_size, draw(jax.random.key(0)), {})
 
-    Also those of the trials that were drawn from the prior.
-    """
+
+def check_exchangeability(layout: Layout) -> tuple[Layout, bool]:
+    """The layout, with its number of records fixed if only one is possible, and whether records are exchangeable."""
     densities = ModelDensities(layout)
     any_size = takes_any_size(densities)
-    trials = jax.device_get(jit_unoptimized(partial(run_trials, densities, any_size))(jax.random.key(0)))
+    trials = jax.device_get(run_trials.unoptimized(densities, any_size, jax.random.key(0)))
     refusals.check_independence(trials.mixed, trials.density_of_mixed)
     refusals.check_independence(trials.even, trials.density_of_even)
     alike = [(trials.rolled, trials.density_of_rolled), (trials.first, trials.density_of_first)]
     identically_distributed = all(refusals.same(*pair) for pair in alike) and not layout.known
     exchangeable = identically_distributed and any_size and not depends_on_index(densities)
-    examples = Examples(*jax.tree.map(lambda leaf: leaf[:NUM_DRAWS], (trials.parameters, trials.alone, trials.first)))
-    return layout._replace(fixed=layout.fixed or not exchangeable), exchangeable, examples
+    return replace(layout, fixed=layout.fixed or not exchangeable), exchangeable
 
 
 class Trial(NamedTuple):
@@ -174,10 +182,6 @@ class Trial(NamedTuple):
         That of the first record among all.
     density_of_first
         That of the first record alone, if the model takes any number.
-    alone
-        The first record [1, ...].
-    parameters
-        The parameters.
     """
 
     mixed: Array
@@ -188,11 +192,10 @@ class Trial(NamedTuple):
     density_of_rolled: Array
     first: Array
     density_of_first: Array
-    alone: Records
-    parameters: Parameters
 
 
-def run_trials(densities: ModelDensities, any_size: bool, key: Key) -> Trial:
+@partial(jit_model, static_argnames=("any_size",))
+def run_trials(model: ModelDensities, any_size: bool, key: Key) -> Trial:
     """Trials [draw, n] at draws from the prior, and at points and their opposites on the unconstrained scale."""
     signs = jnp.repeat(jnp.asarray([0, 1, -1]), NUM_DRAWS)
     numbers = jnp.tile(jnp.arange(NUM_DRAWS), 3)
@@ -201,11 +204,11 @@ def run_trials(densities: ModelDensities, any_size: bool, key: Key) -> Trial:
         sign, number, record_key = draw
         # Opposite points share a key.
         prior_key, point_key = jax.random.split(jax.random.fold_in(point_keys, number))
-        drawn = densities.sample_prior(prior_key)
+        drawn = model.sample_prior(prior_key)
         point = jax.tree.map(
-            lambda leaf: sign.astype(leaf.dtype) * leaf, draw_points(point_key, densities.unconstrain(drawn))
+            lambda leaf: sign.astype(leaf.dtype) * leaf, draw_points(point_key, model.unconstrained_at(drawn))
         )
-        return run_trial(densities, any_size, record_key, tree_where(sign == 0, drawn, densities.constrain(point)))
+        return run_trial(model, any_size, record_key, tree_where(sign == 0, drawn, model.parameters_at(point)))
 
     point_keys, record_keys = jax.random.split(key)
     # A loop compiles each distribution once.
@@ -237,6 +240,7 @@ def run_trial(densities: ModelDensities, any_size: bool, key: Key, parameters: P
         lambda records: densities.log_density(parameters, records), jax.tree.map(variants, two)
     )
     alone = jax.tree.map(lambda field: field[0, :1], two)
+    density_of_alone = densities.log_density(parameters, alone) if any_size else one[:1]
     return Trial(
         mixed=tree_where(is_even, one, other),
         density_of_mixed=density_of_mixed,
@@ -245,9 +249,7 @@ def run_trial(densities: ModelDensities, any_size: bool, key: Key, parameters: P
         rolled=jnp.roll(one, 1),
         density_of_rolled=density_of_rolled,
         first=one[:1],
-        density_of_first=densities.log_density(parameters, alone) if any_size else one[:1],
-        alone=alone,
-        parameters=parameters,
+        density_of_first=density_of_alone,
     )
 
 

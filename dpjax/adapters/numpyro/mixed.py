@@ -9,13 +9,13 @@ import numpy as np
 
 from dpjax.adapters.numpyro.floats import on_floats
 from dpjax.adapters.numpyro.forms import form_of
-from dpjax.adapters.numpyro.support import values_of
+from dpjax.adapters.numpyro.support import Levels, Support, levels_of
 from dpjax.adapters.numpyro.trace import Layout
 from dpjax.adapters.numpyro.truncation import log_density
 from dpjax.base import Array, MixedRecords, Parameters, Records
-from dpjax.models.record_noise import list_places
+from dpjax.models.record_noise import LARGEST_SUPPORT
 
-__all__ = ["find_mixed"]
+__all__ = ["Kinds", "find_kinds", "mixed_records"]
 
 
 class Kinds(NamedTuple):
@@ -24,47 +24,44 @@ class Kinds(NamedTuple):
     Attributes
     ----------
     levels
-        The values of each discrete field.
+        The values of the discrete fields.
     shapes
-        The shapes of the scores of each continuous field.
+        The names of the continuous fields, and the shapes of their scores.
     """
 
-    levels: dict[str, np.ndarray]
-    shapes: dict[str, tuple[int, ...]]
-
-
-def find_mixed(layout: Layout) -> MixedRecords | None:
-    """The records by scores and levels; None unless there are fields of both kinds, all of them with such a form."""
-    kinds = find_kinds(layout)
-    if kinds is None or not (kinds.levels and kinds.shapes):
-        return None
-    places = list_places([len(values) for values in kinds.levels.values()])
-    if places is None:
-        return None
-    listed = {name: values[place] for (name, values), place in zip(kinds.levels.items(), places, strict=True)}
-    return MixedRecords(
-        levels=lambda: {name: jnp.asarray(values) for name, values in listed.items()},
-        num_scores=sum(prod(shape) for shape in kinds.shapes.values()),
-        records=lambda parameters, scores, levels: records_at(layout, kinds.shapes, parameters, scores, levels),
-    )
+    levels: Support
+    shapes: tuple[tuple[str, tuple[int, ...]], ...]
 
 
 def find_kinds(layout: Layout) -> Kinds | None:
-    """The fields by kind; None if one has neither levels that can be listed nor noise free of the parameters."""
-    kinds, is_known = Kinds({}, {}), []
+    """The fields by kind; None unless there are both kinds, with levels to list and noise free of the parameters."""
+    levels: list[Levels] = []
+    shapes: dict[str, tuple[int, ...]] = {}
+    is_known: list[bool] = []
 
     def collect(name: str, distribution: Any, value: Array) -> None:
-        levels = values_of(distribution, value.dtype)
-        if levels is not None:
-            kinds.levels[name] = levels
+        found = levels_of(name, distribution, value.dtype)
+        if found is not None:
+            levels.append(found)
             return
         form = form_of(distribution)
-        is_real = jnp.issubdtype(value.dtype, jnp.floating)
+        is_real = bool(jnp.issubdtype(value.dtype, jnp.floating))
         is_known.append(is_real and form.scores is not None and form.log_density is None)
-        kinds.shapes[name] = form.noise(jax.random.key(0), value).shape[1:]
+        shapes[name] = form.noise(jax.random.key(0), value).shape[1:]
 
     layout.trace_fields(collect)
-    return kinds if all(is_known) else None
+    kinds = Kinds(Support(tuple(levels)), tuple(shapes.items()))
+    return kinds if levels and shapes and all(is_known) and kinds.levels.size <= LARGEST_SUPPORT else None
+
+
+def mixed_records(layout: Layout, kinds: Kinds) -> MixedRecords:
+    """The records by scores and levels."""
+    shapes = dict(kinds.shapes)
+    return MixedRecords(
+        levels=kinds.levels.list,
+        num_scores=sum(map(prod, shapes.values())),
+        records=lambda parameters, scores, levels: records_at(layout, shapes, parameters, scores, levels),
+    )
 
 
 def records_at(

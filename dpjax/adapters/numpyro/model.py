@@ -1,35 +1,33 @@
 """Complete-data models from NumPyro models of one plate of records."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import Distribution, Normal
 
-from dpjax._util.jit import depends_on, jit_unoptimized
+from dpjax._util.jit import depends_on
+from dpjax._util.pytree import static
 from dpjax._util.validation import fail, is_traced, name_of, summarize
 from dpjax.adapters.numpyro.argument_checks import check_arguments
+from dpjax.adapters.numpyro.arguments import values_of
 from dpjax.adapters.numpyro.densities import ModelDensities, deterministic
 from dpjax.adapters.numpyro.inspection import inspect
-from dpjax.adapters.numpyro.mixed import find_mixed
-from dpjax.adapters.numpyro.noncentred import derive_noncentred
-from dpjax.adapters.numpyro.number import build_number_check, differs
+from dpjax.adapters.numpyro.mixed import Kinds, find_kinds, mixed_records
+from dpjax.adapters.numpyro.noncentred import derive_noncentred, find_effects
+from dpjax.adapters.numpyro.number import build_number_check, has_prior_of_size
 from dpjax.adapters.numpyro.refusals import refuse
 from dpjax.adapters.numpyro.shared import build_log_likelihood, is_shared, tally
 from dpjax.adapters.numpyro.support import LARGEST_SUMMARY, Support, find_support
 from dpjax.adapters.numpyro.trace import Layout, draw, given, trace_statements, unwrap
-from dpjax.base import Array, FunctionModel, Key, Model, Parameters, Records
+from dpjax.base import Array, Key, MixedRecords, Model, NonCentred, Parameters, Records
 from dpjax.models.checks import check_model
-from dpjax.runtime.identity import Reader
+from dpjax.models.programs import jit_model
 
 __all__ = ["from_numpyro"]
-
-NUM_REMEMBERED = 16
-"""How many models are kept, so that a call that is made again finds its compiled programs."""
 
 TOTAL_ERROR = 1e-2
 """Largest error of a total probability, for the largest supports in float32."""
@@ -70,8 +68,9 @@ def from_numpyro(fn: Callable[..., Any], records: str | Sequence[str], n: int | 
 
     Notes
     -----
-    Called again with the same function, arguments, and values of the variables that the function reads, it returns the
-    model that it returned before, whose programs are compiled.
+    The floats and arrays among the arguments are the numbers of the model: models of one function that differ in them
+    alone share compiled programs. All other arguments decide what is compiled, and so do numbers that the function
+    reads in Python, as by ``if`` or ``int``, and the variables that it reads from outside.
 
     Examples
     --------
@@ -85,90 +84,209 @@ def from_numpyro(fn: Callable[..., Any], records: str | Sequence[str], n: int | 
     True
     """
     check_given(fn, arguments)
-    content = content_of_call(fn, records, n, arguments)
-    if content is None:
-        return build_model(fn, records, n, arguments)
-    return remembered_model(Call(id(fn), content, (fn, records, n, arguments)))
+    layout, exchangeable = inspect(fn, records, n, arguments)
+    check_arguments(ModelDensities(layout))
+    model = NumPyroModel(layout, find_facts(ModelDensities(layout), exchangeable))
+    check_model(model)
+    check_total(model)
+    return model
 
 
-@dataclass(frozen=True)
-class Call:
-    """A call of `from_numpyro`, equal to another of the same function while all that it refers to is the same.
+class Facts(NamedTuple):
+    """What is known of a NumPyro model whatever its numbers are, as plain data.
 
-    Parameters
+    Attributes
     ----------
-    address
-        That of the function, which is not used again while the call is remembered.
-    content
-        The hash of the function with all that it reads, and of the other arguments.
-    given
-        Function, records, number of records and arguments.
+    exchangeable
+        Whether records are i.i.d. given the parameters.
+    num_records
+        The only number of records, or None.
+    unconstrained
+        Whether every real value of every parameter is possible.
+    effects
+        The names of the parameters whose location or scale depends on others.
+    quantities
+        The names of the deterministic sites that do not depend on the records.
+    support
+        The possible records, if there are finitely many.
+    kinds
+        The fields by kind, if discrete ones stand among continuous ones.
+    count_field
+        The name of the only field, if that is an integer without an upper bound.
+    has_shared_counts
+        Whether the only field is a count whose distribution all records share.
+    is_normal
+        Whether the records have one field, a single Normal variable.
     """
 
-    address: int
-    content: str
-    given: tuple[Any, ...] = field(compare=False)
+    exchangeable: bool
+    num_records: int | None
+    unconstrained: bool
+    effects: tuple[str, ...]
+    quantities: tuple[str, ...]
+    support: Support | None
+    kinds: Kinds | None
+    count_field: str | None
+    has_shared_counts: bool
+    is_normal: bool
 
 
-@lru_cache(maxsize=NUM_REMEMBERED)
-def remembered_model(call: Call) -> Model:
-    """The model of a call, the same object for equal calls, so that they share programs."""
-    return build_model(*call.given)
-
-
-def content_of_call(fn: Callable[..., Any], records: Any, n: Any, arguments: dict[str, Any]) -> str | None:
-    """A hash of what a model is made of, and of the precision; None where a part cannot be hashed by its content."""
-    try:
-        return Reader("NumPyro model").digest((fn, records, n, arguments, str(jnp.result_type(float))))
-    except Exception:  # a user's objects may raise anything
-        return None
-
-
-def build_model(fn: Callable[..., Any], records: Sequence[str], n: int | None, arguments: dict[str, Any]) -> Model:
-    """The model of `from_numpyro`, inspected and checked."""
-    layout, exchangeable, examples = inspect(fn, records, n, arguments)
-    densities = ModelDensities(layout)
-    check_arguments(densities)
-    quantities, support = find_quantities(densities), find_support(layout)
-    summary, log_likelihood = find_summary(densities, support) if exchangeable and not layout.fixed else (None, None)
-    free = densities.is_unconstrained()
-    has_prior_of_size = differs(densities, examples, layout.size + 1, ModelDensities.log_prior)
-    model = FunctionModel(
-        sample_prior=densities.sample_prior,
-        log_prior=densities.log_prior,
-        sample_records=densities.sample_records,
-        log_density=densities.log_density,
-        noncentred=derive_noncentred(layout),
-        unconstrain=None if free else densities.unconstrain,
-        constrain=None if free else densities.constrain,
-        log_jacobian=None if free else densities.log_jacobian,
-        summarize=summary,
-        log_likelihood=log_likelihood,
-        support=None if support is None else support.list,
-        count_field=find_count_field(layout) if support is None else None,
-        normal_field=derive_normal_field(layout) if exchangeable else None,
-        mixed=find_mixed(layout) if support is None else None,
-        derived=partial(densities.derived, quantities) if quantities else None,
-        num_records=layout.size if layout.fixed or has_prior_of_size else None,
+def find_facts(densities: ModelDensities, exchangeable: bool) -> Facts:
+    """The facts of a model that was inspected."""
+    layout, support = densities.layout, find_support(densities.layout)
+    return Facts(
         exchangeable=exchangeable,
-        check_number=build_number_check(densities, quantities, examples),
+        num_records=layout.size if layout.fixed or has_prior_of_size(densities) else None,
+        unconstrained=densities.is_unconstrained(),
+        effects=find_effects(layout),
+        quantities=find_quantities(densities),
+        support=support,
+        kinds=find_kinds(layout) if support is None else None,
+        count_field=find_count_field(layout) if support is None else None,
+        has_shared_counts=is_shared(layout),
+        is_normal=exchangeable and is_normal(layout),
     )
-    check_model(model)
-    if support is not None and support.size <= LARGEST_SUMMARY:
-        check_total(model)
-    return replace(model, recipe=partial(from_numpyro, fn, records, n=n, **arguments))
 
 
-def check_total(model: Model) -> None:
-    """Raise if the probabilities of all possible records do not add up to 1 at draws from the prior."""
-    assert model.support is not None
-    if model.num_records is not None:
-        return  # records are not identically distributed
+class NumPyroModel(ModelDensities):
+    """A NumPyro model of records, as `from_numpyro` describes it; its arguments are its numbers."""
 
-    def total(key: Key) -> Array:
-        return jnp.sum(jnp.exp(model.log_density(model.sample_prior(key), model.support())))  # type: ignore[misc]
+    facts: Facts = static()
 
-    totals = np.asarray(jit_unoptimized(jax.vmap(total))(jax.random.split(jax.random.key(0), 8)))
+    def __repr__(self) -> str:
+        parts = [f"{self.layout.function.__module__}.{name_of(self.layout.function)}", f"records={self.record_fields}"]
+        parts += [f"{name}={show(value)}" for name, value in self.arguments.items()]
+        return f"NumPyroModel({', '.join(parts)})"
+
+    def __reduce__(self) -> Any:
+        # The function may be another one where a pickle is read, and is inspected there.
+        return partial(from_numpyro, self.layout.function, self.record_fields, **self.arguments), ()
+
+    @property
+    def record_fields(self) -> tuple[str, ...]:
+        """The names of the record fields."""
+        return self.layout.fields + self.layout.known
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the function, and the number of records that it was inspected with."""
+        return values_of(self.layout.arguments) | ({"n": self.layout.size} if self.layout.takes_size else {})
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether records are i.i.d. given the parameters."""
+        return self.facts.exchangeable
+
+    @property
+    def num_records(self) -> int | None:
+        """The only number of records."""
+        return self.facts.num_records
+
+    @property
+    def count_field(self) -> str | None:
+        """The only field, if that is an integer without an upper bound."""
+        return self.facts.count_field
+
+    @property
+    def unconstrain(self) -> Callable[[Parameters], Parameters] | None:
+        """From the parameters to unconstrained arrays."""
+        return None if self.facts.unconstrained else self.unconstrained_at
+
+    @property
+    def constrain(self) -> Callable[[Parameters], Parameters] | None:
+        """Its inverse."""
+        return None if self.facts.unconstrained else self.parameters_at
+
+    @property
+    def log_jacobian(self) -> Callable[[Parameters], Array] | None:
+        """The log-determinant of the inverse."""
+        return None if self.facts.unconstrained else self.log_jacobian_at
+
+    @property
+    def derived(self) -> Callable[[Parameters], Parameters] | None:
+        """The deterministic sites of the parameters."""
+        return partial(self.quantities, self.facts.quantities) if self.facts.quantities else None
+
+    @property
+    def support(self) -> Callable[[], Records] | None:
+        """Every possible record."""
+        return None if self.facts.support is None else self.facts.support.list
+
+    @property
+    def mixed(self) -> MixedRecords | None:
+        """The records by scores and levels."""
+        return None if self.facts.kinds is None else mixed_records(self.layout, self.facts.kinds)
+
+    @cached_property
+    def noncentred(self) -> NonCentred | None:
+        """The non-centred form of each site."""
+        return derive_noncentred(self.layout, self.facts.effects, self.facts.has_shared_counts)
+
+    @cached_property
+    def check_number(self) -> Callable[[Any], None] | None:
+        """Raises if the model is another one with the number of records of a release."""
+        return build_number_check(ModelDensities(self.layout), self.facts.quantities)
+
+    @property
+    def is_tallied(self) -> bool:
+        """Whether the likelihood takes each of a few possible records once."""
+        support, is_free = self.facts.support, self.exchangeable and not self.layout.fixed
+        return is_free and support is not None and support.size <= LARGEST_SUMMARY
+
+    @property
+    def summarize(self) -> Callable[[Records], Any] | None:
+        """How often each record occurs, for records that can be counted."""
+        if self.is_tallied:
+            assert self.facts.support is not None
+            return self.facts.support.tally
+        return partial(tally, self.layout.fields[0]) if self.facts.has_shared_counts else None
+
+    @property
+    def log_likelihood(self) -> Callable[[Parameters, Any], Array] | None:
+        """The log-density [] of all records by that summary."""
+        if self.is_tallied:
+            return self.log_likelihood_of_counts
+        return build_log_likelihood(self.layout, self.log_density) if self.facts.has_shared_counts else None
+
+    def log_likelihood_of_counts(self, parameters: Parameters, counts: Array) -> Array:
+        """The log-density [] of all records from the count of each possible one [c]."""
+        assert self.facts.support is not None
+        density = self.log_density(parameters, self.facts.support.list())
+        return jnp.sum(jnp.where(counts > 0, counts * density, 0.0))
+
+    @property
+    def normal_field(self) -> Callable[[Parameters], tuple[Array, Array]] | None:
+        """The mean and the standard deviation of the only field, if it is Normal."""
+        return self.normal_moments if self.facts.is_normal else None
+
+    def normal_moments(self, parameters: Parameters) -> tuple[Array, Array]:
+        """The mean [] and the standard deviation [] of the only field."""
+        found: list[Any] = []
+
+        def choose(name: str, distribution: Any) -> Array:
+            if name in self.layout.fields:
+                found.append(unwrap(distribution))
+            return given(parameters, draw(jax.random.key(0)))(name, distribution)
+
+        self.layout.run(self.layout.size, choose)
+        return first_number(found[0].loc), first_number(found[0].scale)
+
+
+def first_number(values: Any) -> Array:
+    """The first entry [] of an array of equal numbers, as a float."""
+    return jnp.ravel(jnp.asarray(values, float))[0]
+
+
+def show(value: Any) -> str:
+    """An argument as a short text."""
+    return summarize(np.asarray(value)) if isinstance(value, (np.ndarray, jax.Array)) else repr(value)
+
+
+def check_total(model: NumPyroModel) -> None:
+    """Raise if the probabilities of few possible records do not add up to 1 at draws from the prior."""
+    if not model.is_tallied or model.num_records is not None:
+        return
+    totals = np.asarray(total_probabilities.unoptimized(model, jax.random.split(jax.random.key(0), 8)))
     off = totals[np.isfinite(totals) & (np.abs(totals - 1) > TOTAL_ERROR)]
     if off.size:
         refuse(
@@ -176,6 +294,14 @@ def check_total(model: Model) -> None:
             "probabilities that add up to 1",
             "Normalise the distribution of the records: its log_prob is taken as it is.",
         )
+
+
+@jit_model
+def total_probabilities(model: Model, keys: Key) -> Array:
+    """The sum [draw] of the probabilities of all possible records, at draws from the prior."""
+    support = model.support
+    assert support is not None
+    return jax.vmap(lambda key: jnp.sum(jnp.exp(model.log_density(model.sample_prior(key), support()))))(keys)
 
 
 def check_given(fn: Any, arguments: dict[str, Any]) -> None:
@@ -188,26 +314,6 @@ def check_given(fn: Any, arguments: dict[str, Any]) -> None:
         if array is not None and array.dtype.kind == "f" and np.any(np.isnan(array)):
             remedy = "Fill in what is missing, or leave these records out."
             fail(name, f"{summarize(array)}, with missing numbers", "numbers", remedy)
-
-
-def find_summary(
-    densities: ModelDensities, support: Support | None
-) -> tuple[Callable[[Records], Any], Callable[[Parameters, Any], Array]] | tuple[None, None]:
-    """How often each record occurs, and the log-density as a function of that; None for records of other kinds."""
-    layout = densities.layout
-    if support is not None and support.size <= LARGEST_SUMMARY:
-        return support.tally, partial(log_likelihood_of_counts, densities, support)
-    if support is None and is_shared(layout):
-        return partial(tally, layout.fields[0]), build_log_likelihood(layout, densities.log_density)
-    return None, None
-
-
-def log_likelihood_of_counts(
-    densities: ModelDensities, support: Support, parameters: Parameters, counts: Array
-) -> Array:
-    """The log-density [] of all records from the count of each possible one [c]."""
-    density = densities.log_density(parameters, support.list())
-    return jnp.sum(jnp.where(counts > 0, counts * density, 0.0))
 
 
 def find_quantities(densities: ModelDensities) -> tuple[str, ...]:
@@ -230,24 +336,6 @@ def find_quantities(densities: ModelDensities) -> tuple[str, ...]:
         lambda key, parameters: densities.sample_records(key, parameters, layout.size), key, parameters
     )
     return tuple(name for name in outside if not depends_on(partial(value, name=name), records, parameters))
-
-
-def derive_normal_field(layout: Layout) -> Callable[[Parameters], tuple[Array, Array]] | None:
-    """The mean and standard deviation of the only field as a function of the parameters, if it is Normal."""
-
-    def normal_field(parameters: Parameters) -> tuple[Array, Array]:
-        moments: list[Any] = []
-
-        def choose(name: str, distribution: Any) -> Array:
-            if name in layout.fields:
-                moments.append(distribution)
-            return given(parameters, draw(jax.random.key(0)))(name, distribution)
-
-        layout.run(layout.size, choose)
-        distribution = unwrap(moments[0])
-        return tuple(jnp.ravel(jnp.asarray(moment, float))[0] for moment in (distribution.loc, distribution.scale))  # type: ignore[return-value]
-
-    return normal_field if is_normal(layout) else None
 
 
 def find_count_field(layout: Layout) -> str | None:

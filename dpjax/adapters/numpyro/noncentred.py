@@ -12,7 +12,7 @@ from numpyro.distributions import biject_to
 
 from dpjax.adapters.numpyro.form import CENTRED, Form, expand_as
 from dpjax.adapters.numpyro.forms import form_of
-from dpjax.adapters.numpyro.shared import count_distribution_at, is_shared
+from dpjax.adapters.numpyro.shared import count_distribution_at
 from dpjax.adapters.numpyro.trace import Layout, draw, unwrap
 from dpjax.base import Array, Coordinates, Key, NonCentred, NormalScores, Parameters, Records
 from dpjax.numerics.count_tables import sort_uniforms, sum_over_counts
@@ -23,8 +23,8 @@ FAMILIES = (dist.Normal, dist.Laplace, dist.Cauchy, dist.Logistic, dist.Gumbel, 
 """Families with a location and a scale on the unconstrained scale."""
 
 
-def derive_noncentred(layout: Layout) -> NonCentred | None:
-    """The non-centred form, or None if no site has one.
+def derive_noncentred(layout: Layout, effects: tuple[str, ...], shared: bool) -> NonCentred | None:
+    """The non-centred form, or None if no site has one; with what `find_effects` and `is_shared` have found.
 
     Noise is a dict of the fields, record axis last. The noise of a centred site is its values, whose density depends on
     the parameters.
@@ -41,9 +41,9 @@ def derive_noncentred(layout: Layout) -> NonCentred | None:
         log_density=None if free else lambda parameters, noise: sum_terms(layout, density_term, parameters, noise),
         scores=join_scores(scores) if len(scores) == len(forms) else None,
         forms=tuple((name, form.description) for name, form in forms.items()),
-        coordinates=find_coordinates(layout),
+        coordinates=standardised_coordinates(layout, effects),
         possible=None if always else lambda parameters, noise: sum_terms(layout, missing_term, parameters, noise) == 0,
-        sums=partial(sums_at, layout) if is_shared(layout) else None,
+        sums=partial(sums_at, layout) if shared else None,
     )
 
 
@@ -141,9 +141,8 @@ def join_scores(scores: dict[str, NormalScores]) -> NormalScores:
     )
 
 
-def find_coordinates(layout: Layout) -> Coordinates | None:
-    """The standardised coordinates, or None if the location and scale of no parameter depend on other parameters."""
-    names = find_effects(layout)
+def standardised_coordinates(layout: Layout, names: tuple[str, ...]) -> Coordinates | None:
+    """The coordinates in which the sites of these names are standardised; None if there are none."""
     if not names:
         return None
     standardised = Standardised(layout, names)
@@ -152,25 +151,26 @@ def find_coordinates(layout: Layout) -> Coordinates | None:
 
 def find_effects(layout: Layout) -> tuple[str, ...]:
     """The sites whose location or scale differs between two draws from the prior."""
-
-    @jax.jit
-    def moments(key: Key) -> dict[str, tuple[Array, Array]]:
-        found: dict[str, tuple[Array, Array]] = {}
-        draws = draw(key)
-
-        def choose(name: str, distribution: Any) -> Array:
-            inner = unwrap(distribution)
-            if type(inner) in FAMILIES and name != layout.parameters[0]:
-                found[name] = inner.loc, inner.scale
-            return draws(name, distribution)
-
-        layout.run_parameters(choose)
-        return found
-
     if len(layout.parameters) < 2:
         return ()
-    one, other = (jax.device_get(moments(jax.random.key(seed))) for seed in (0, 1))
+    one, other = (jax.device_get(moments_at(layout, jax.random.key(seed))) for seed in (0, 1))
     return tuple(name for name in one if any(map(np.any, map(np.not_equal, one[name], other[name]))))
+
+
+@jax.jit
+def moments_at(layout: Layout, key: Key) -> dict[str, tuple[Array, Array]]:
+    """The location and scale of each parameter but the first that has them, at a draw from the prior."""
+    found: dict[str, tuple[Array, Array]] = {}
+    draws = draw(key)
+
+    def choose(name: str, distribution: Any) -> Array:
+        inner = unwrap(distribution)
+        if type(inner) in FAMILIES and name != layout.parameters[0]:
+            found[name] = inner.loc, inner.scale
+        return draws(name, distribution)
+
+    layout.run_parameters(choose)
+    return found
 
 
 class Standardised(NamedTuple):

@@ -1,6 +1,7 @@
 """Targets of private runs from NumPyro models and their confidential data."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -79,12 +80,12 @@ def numpyro_target(
     data = {**records, **covariates}
     check_records(data)
     check_examples(examples, covariates)
-    layout, exchangeable, _ = inspect(fn, tuple(data), None, arguments | covariates)
+    layout, exchangeable = inspect(fn, tuple(data), None, arguments | covariates)
     check_record_differences(layout, exchangeable, covariates)
 
     def densities_of(known: Mapping[str, Any], size: int = 1) -> ModelDensities:
         """The densities of `size` records with these covariates."""
-        return ModelDensities(layout._replace(arguments=layout.arguments | dict(known), size=size))
+        return ModelDensities(replace(layout, arguments=layout.arguments | dict(known), size=size))
 
     # The prior does not depend on records, but the model needs covariates of the right shapes.
     prior = densities_of(
@@ -99,14 +100,14 @@ def numpyro_target(
         return found[0]
 
     def log_prior(unconstrained: Parameters) -> Array:
-        return prior.log_prior(prior.constrain(unconstrained)) + prior.log_jacobian(unconstrained)
+        return prior.log_prior(prior.parameters_at(unconstrained)) + prior.log_jacobian_at(unconstrained)
 
     def log_likelihood(unconstrained: Parameters, record: Records) -> Array:
-        return density(prior.constrain(unconstrained), record)
+        return density(prior.parameters_at(unconstrained), record)
 
     check_factorization(densities_of, covariates, prior.log_prior, density, examples)
-    start = jax.eval_shape(lambda key: prior.unconstrain(prior.sample_prior(key)), jax.random.key(0))
-    return build_target(Terms(log_likelihood, log_prior, prior.constrain), data, start, chunk_size)
+    start = jax.eval_shape(lambda key: prior.unconstrained_at(prior.sample_prior(key)), jax.random.key(0))
+    return build_target(Terms(log_likelihood, log_prior, prior.parameters_at), data, start, chunk_size)
 
 
 def check_named(argument: str, value: Any) -> None:

@@ -37,7 +37,8 @@ from numpyro.distributions.transforms import (
     ReshapeTransform,
 )
 
-from dpjax._util.validation import fail, is_traced
+from dpjax._util.validation import fail, is_traced, name_of, summarize_error
+from dpjax.adapters.numpyro.arguments import values_of
 from dpjax.adapters.numpyro.mixtures import parts_of
 from dpjax.adapters.numpyro.trace import Choose, Layout, unwrap
 from dpjax.base import Array
@@ -66,6 +67,16 @@ class Plate(NamedTuple):
 def refuse(given: str, expected: str, remedy: str) -> None:
     """Raise an error about the NumPyro model."""
     fail("fn", f"a model with {given}", expected, remedy)
+
+
+def refuse_reading(function: Any, names: list[str], error: Exception) -> None:
+    """Raise for a model that reads its data, for instance their length as the size of the plate."""
+    data = ", ".join(f"{name}=None" for name in names)
+    refuse(
+        f"code that reads its data, which are None here ({summarize_error(error)})",
+        "the number of records as an argument n, and public covariates as arguments that are passed",
+        f"Write def {name_of(function)}(n, {data}) and numpyro.plate(..., n): dpjax passes the n of the release.",
+    )
 
 
 def check_statements(statements: list[dict[str, Any]]) -> None:
@@ -287,7 +298,7 @@ def draw_or_refuse(name: str, distribution: Any, values: Choose) -> Array:
 def check_known(layout: Layout) -> None:
     """Raise for known record fields without one entry for each record."""
     for name in layout.known:
-        shape = np.shape(layout.arguments[name])
+        shape = np.shape(values_of(layout.arguments[name]))
         if shape[:1] != (layout.size,):
             given = f"an argument of shape {list(shape)}"
             fail(f"records[{name!r}]", given, f"a leading axis of {layout.size}", "Pass one entry for each record.")
@@ -330,5 +341,5 @@ def check_independence(mixed: Array, density_of_mixed: Array) -> None:
 def same(one: Any, other: Any) -> bool:
     """Whether two arrays are equal up to rounding."""
     one, other = np.asarray(one), np.asarray(other)
-    tolerance = 100 * float(np.finfo(one.dtype).eps)
+    tolerance = 100 * float(np.finfo(np.result_type(one.dtype, np.float32)).eps)
     return bool(np.allclose(one, other, rtol=tolerance, atol=tolerance, equal_nan=True))

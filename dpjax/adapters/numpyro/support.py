@@ -16,26 +16,40 @@ LARGEST_SUMMARY = 64
 """Largest number of possible records for which the likelihood uses counts."""
 
 
-class Support(NamedTuple):
-    """The possible values of each field, and all possible records, leading axis [c], in C order of the fields."""
+class Levels(NamedTuple):
+    """The possible values of a field as plain data."""
 
-    levels: dict[str, np.ndarray]
-    records: dict[str, np.ndarray]
+    name: str
+    values: tuple[Any, ...]
+    dtype: str
+
+    @property
+    def array(self) -> np.ndarray:
+        """The values [levels]."""
+        return np.asarray(self.values, self.dtype)
+
+
+class Support(NamedTuple):
+    """The possible values of each field, of which all possible records are made, in C order of the fields."""
+
+    levels: tuple[Levels, ...]
 
     @property
     def size(self) -> int:
         """The number c of possible records."""
-        return prod(len(values) for values in self.levels.values())
+        return prod(len(field.values) for field in self.levels)
 
     def list(self) -> Records:
         """The possible records, leading axis [c]."""
-        return {name: jnp.asarray(values) for name, values in self.records.items()}
+        places = list_places([len(field.values) for field in self.levels])
+        assert places is not None
+        return {field.name: jnp.asarray(field.array[place]) for field, place in zip(self.levels, places, strict=True)}
 
     def tally(self, records: Records) -> Array:
         """The count of each possible record [c]."""
         place = jnp.zeros((), int)
-        for name, values in self.levels.items():
-            place = place * len(values) + place_among(values, records[name])
+        for field in self.levels:
+            place = place * len(field.values) + place_among(field.array, records[field.name])
         return count_cells(place, self.size)
 
 
@@ -52,27 +66,25 @@ def place_among(values: np.ndarray, given: Array) -> Array:
 
 def find_support(layout: Layout) -> Support | None:
     """The possible records; None if there are too many to list."""
-    levels = find_levels(layout)
-    places = None if levels is None else list_places([len(values) for values in levels.values()])
-    if levels is None or places is None:
-        return None
-    listed = zip(levels.items(), places, strict=True)
-    return Support(levels, {name: values[place] for (name, values), place in listed})
-
-
-def find_levels(layout: Layout) -> dict[str, np.ndarray] | None:
-    """The possible values of each field; None if a field is a vector or has too many values."""
-    levels: dict[str, np.ndarray | None] = {}
+    found: dict[str, Levels | None] = {}
 
     def collect(name: str, distribution: Any, value: Array) -> None:
-        levels[name] = values_of(distribution, value.dtype)
+        found[name] = levels_of(name, distribution, value.dtype)
 
     layout.trace_fields(collect)
-    return None if any(values is None for values in levels.values()) else levels  # type: ignore[return-value]
+    levels = tuple(field for field in found.values() if field is not None)
+    is_listed = len(levels) == len(found) and Support(levels).size <= LARGEST_SUPPORT
+    return Support(levels) if is_listed else None
 
 
-def values_of(distribution: Any, dtype: Any) -> np.ndarray | None:
-    """The values of a discrete distribution, if they are few enough to list and the same for all records."""
+def levels_of(name: str, distribution: Any, dtype: Any) -> Levels | None:
+    """The values of a discrete field, if they are few enough to list and the same for all records."""
+    values = enumerate_values(distribution, dtype)
+    return None if values is None else Levels(name, tuple(values.tolist()), values.dtype.str)
+
+
+def enumerate_values(distribution: Any, dtype: Any) -> np.ndarray | None:
+    """The values of a discrete distribution, under the same conditions."""
     if distribution.event_shape or not distribution.has_enumerate_support:
         return None
     inner = unwrap(distribution)

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from numpyro.primitives import Messenger
 
 from dpjax._util.jit import in_full_precision
+from dpjax._util.pytree import PyTree, static
+from dpjax.adapters.numpyro.arguments import values_of
 from dpjax.base import Array, Key
 
 Choose = Callable[[str, Any], Array]
@@ -45,15 +47,15 @@ class SiteHandler(Messenger):
             msg["value"] = self.choose(msg["name"], msg["fn"])
 
 
-class Layout(NamedTuple):
+class Layout(PyTree):
     """The sites and arguments of a NumPyro model.
 
     Attributes
     ----------
+    arguments
+        The constant keyword arguments as data; `Constant` what decides what is compiled.
     function
         The model.
-    arguments
-        The constant keyword arguments.
     takes_size
         Whether the model takes the number of records as its argument ``n``.
     size
@@ -68,17 +70,20 @@ class Layout(NamedTuple):
         The names of the sample sites inside it.
     known
         The names of the record fields that are arguments [n, ...] instead of sample sites.
+    program
+        A hash of what the model computes, which changes with the variables that its function reads.
     """
 
-    function: Callable[..., Any]
     arguments: dict[str, Any]
-    takes_size: bool
-    size: int
-    fixed: bool
-    plate: str
-    parameters: tuple[str, ...]
-    fields: tuple[str, ...]
-    known: tuple[str, ...]
+    function: Callable[..., Any] = static()
+    takes_size: bool = static()
+    size: int = static()
+    fixed: bool = static()
+    plate: str = static()
+    parameters: tuple[str, ...] = static()
+    fields: tuple[str, ...] = static()
+    known: tuple[str, ...] = static()
+    program: str = static(default="")
 
     def run(self, n: int, choose: Choose, places: Array | None = None) -> list[dict[str, Any]]:
         """The statements of the model with n records; `choose` gives every sample site its value.
@@ -86,16 +91,20 @@ class Layout(NamedTuple):
         The places [n] are the indices that the records' plate returns, by default 0, ..., n - 1.
         """
         places = jnp.arange(n) if places is None else places
-        return run(self.function, self.arguments | ({"n": n} if self.takes_size else {}), choose, {self.plate: places})
+        arguments = values_of(self.arguments) | ({"n": n} if self.takes_size else {})
+        return run(self.function, arguments, choose, {self.plate: places})
 
     def known_fields(self, n: int) -> dict[str, Array]:
         """The first n entries of the known record fields."""
-        return {name: jnp.asarray(self.arguments[name])[:n] for name in self.known}
+        return {name: jnp.asarray(values_of(self.arguments[name]))[:n] for name in self.known}
 
     def trace_fields(self, collect: Callable[[str, Any, Array], None]) -> None:
-        """Call `collect` with the name, distribution and a draw of every field, in an abstract trace."""
+        """Call `collect` with the name, distribution and a draw of every field, in an abstract trace.
 
-        def statements(key: Key) -> list[dict[str, Any]]:
+        The arguments are abstract as well, so that what is found is that of all models of other numbers.
+        """
+
+        def statements(key: Key, layout: Layout) -> list[dict[str, Any]]:
             draws = draw(key)
 
             def choose(name: str, distribution: Any) -> Array:
@@ -104,9 +113,9 @@ class Layout(NamedTuple):
                     collect(name, distribution, value)
                 return value
 
-            return self.run(self.size, choose)
+            return layout.run(self.size, choose)
 
-        trace_statements(statements)
+        trace_statements(statements, self)
 
     def run_parameters(self, choose: Choose) -> None:
         """Run the model up to its last parameter; records that come before it are arbitrary."""
@@ -135,10 +144,10 @@ def run(
     return handler.statements
 
 
-def trace_statements(statements_of: Callable[[Key], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The statements that a function of a key returns in an abstract trace."""
+def trace_statements(statements_of: Callable[..., list[dict[str, Any]]], *others: Any) -> list[dict[str, Any]]:
+    """The statements that a function of a key, and of others, returns in an abstract trace."""
     statements: list[dict[str, Any]] = []
-    jax.eval_shape(lambda key: statements.extend(statements_of(key)), jax.random.key(0))
+    jax.eval_shape(lambda *values: statements.extend(statements_of(*values)), jax.random.key(0), *others)
     return statements
 
 

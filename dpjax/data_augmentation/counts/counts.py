@@ -83,6 +83,15 @@ class Counts:
             fail("width", repr(self.width), "a number once the kernel is built", remedy)
         return build_kernel(model, as_sum(release), self.is_collapsed(model, release), self.width)
 
+    @property
+    def latent_data(self) -> str:
+        """Counts."""
+        return "counts"
+
+    def is_constrained(self, release: PrivateRelease) -> bool:
+        """Whether a total is known."""
+        return bool(table_of(release).known)
+
     def is_collapsed(self, model: Model, release: PrivateRelease) -> bool:
         """Whether the parameters are integrated out."""
         possible = table_of(count_form(model, release)[1]).conjugate is not None

@@ -8,7 +8,7 @@ does not grow with the number of records.
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeGuard
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from dpjax._util.pytree import static
 from dpjax._util.validation import fail, is_traced, name_of
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.counts.table import COUNTS, Frozen, Layout, Structure, Table, TableSums, lay_out
-from dpjax.mechanisms import Gaussian, Independent, MultivariateGaussian
+from dpjax.mechanisms import Gaussian, Independent
 from dpjax.mechanisms.base import Mechanism, parts_of
 from dpjax.models.data_sets import NUMBER, take_number
 from dpjax.models.programs import jit_model
@@ -87,9 +87,10 @@ def reads_together(mechanism: Any) -> bool:
     return not (mechanism.exact or mechanism.adds_noise or mechanism.is_elementwise or can_decorrelate(mechanism))
 
 
-def can_decorrelate(mechanism: Any) -> TypeGuard[MultivariateGaussian]:
+def can_decorrelate(mechanism: Mechanism) -> bool:
     """Whether combinations of the sums have independent noise, which are found if the covariance is numbers."""
-    return isinstance(mechanism, MultivariateGaussian) and not is_traced(mechanism)
+    is_simple = mechanism.is_elementwise or mechanism.normal_noise
+    return not (is_simple or is_traced(mechanism)) and mechanism.normal_covariance(1) is not None
 
 
 def prefers_counts(model: Model, release: PrivateRelease) -> bool:
@@ -160,7 +161,7 @@ def with_independent_noise(release: Release) -> Release:
     matrix, mechanisms = np.eye(len(release.value)), []
     for mechanism, where in parts:
         if can_decorrelate(mechanism):
-            matrix[where, where], deviation = mechanism.independent()
+            matrix[where, where], deviation = decorrelate(mechanism, where.stop - where.start)
             mechanism = Gaussian(jnp.asarray(deviation, release.value.dtype))
         mechanisms.append(mechanism)
     together = Independent(tuple(mechanisms), tuple(where.stop - where.start for _, where in parts))
@@ -168,6 +169,15 @@ def with_independent_noise(release: Release) -> Release:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrecisionWarning)
         return Release(value, together, linear(statistic_at(release.statistic, release.value), matrix), release.n)
+
+
+def decorrelate(mechanism: Mechanism, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """The matrix L⁻¹ [d, d] and the deviations √D [d] of Normal noise of covariance L D Lᵀ, with ones along L."""
+    covariance = mechanism.normal_covariance(size)
+    assert covariance is not None
+    root = np.linalg.cholesky(covariance)
+    deviation = np.diag(root)
+    return np.linalg.inv(root / deviation), deviation
 
 
 def known_values(mechanism: Mechanism, value: Array) -> tuple[float | None, ...] | None:

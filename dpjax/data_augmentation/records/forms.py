@@ -1,13 +1,13 @@
 """Imputations whose latent data are not records: the model and the release then take another form."""
 
 from collections.abc import Callable
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from dpjax.base import Imputation, Key, Latent, Model, Parameters
 from dpjax.models.simulation import GibbsState
 from dpjax.release import PrivateRelease
 
-__all__ = ["OwnLatentData", "Tunable", "is_collapsed", "latent_form"]
+__all__ = ["FreshProposals", "OwnLatentData", "Tunable", "is_collapsed", "is_constrained", "latent_form"]
 
 
 @runtime_checkable
@@ -21,6 +21,13 @@ class ChangesForm(Protocol):
 @runtime_checkable
 class OwnLatentData(Imputation, ChangesForm, Protocol):
     """An imputation of latent data other than records, such as `dpjax.counts`, with its own starts and joint moves."""
+
+    @property
+    def latent_data(self) -> str:
+        """What stands for the records, in one word."""
+
+    def is_constrained(self, release: PrivateRelease) -> bool:
+        """Whether totals are known, which wholly new latent data hardly ever have, for a release in this form."""
 
     def is_collapsed(self, model: Model, release: PrivateRelease) -> bool:
         """Whether the parameters are integrated out of the kernel, so that they are to be drawn after it."""
@@ -44,6 +51,23 @@ class OwnLatentData(Imputation, ChangesForm, Protocol):
         self, keys: tuple[Key, Key], model: Model, release: PrivateRelease, num_chains: int, initial: Parameters | None
     ) -> GibbsState:
         """States [chain, ...] of positive density for model and release in this form; see `dpjax.sample`."""
+
+
+@runtime_checkable
+class FreshProposals(Imputation, Protocol):
+    """An imputation that proposes fresh records, such as `dpjax.imwg` and `dpjax.soma`."""
+
+    @property
+    def placement(self) -> Literal["soma", "systematic", "random"]:
+        """How a proposal finds its place: by its weights, in order or at random."""
+
+    def num_weighed(self, n: int) -> int:
+        """Among how many of n records a proposal's place is selected by its weight there; 0 where it is given."""
+
+
+def is_constrained(imputation: Imputation, release: PrivateRelease) -> bool:
+    """Whether wholly new latent data hardly ever fit a release in their form, because totals are known."""
+    return isinstance(imputation, OwnLatentData) and imputation.is_constrained(release)
 
 
 def latent_form(model: Model, release: PrivateRelease, imputation: Imputation) -> tuple[Model, PrivateRelease]:

@@ -68,6 +68,16 @@ class IMwG:
         return build_random_kernel(model, release)
 
     @property
+    def placement(self) -> Literal["systematic", "random"]:
+        """The scan."""
+        return self.scan
+
+    def num_weighed(self, n: int) -> int:
+        """None: the scan gives the place."""
+        del n
+        return 0
+
+    @property
     def is_open(self) -> bool:
         """Whether the window is left to the warm-up."""
         return self.window == "auto"

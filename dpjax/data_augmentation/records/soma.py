@@ -40,14 +40,23 @@ class SOMA:
         release = as_sum(release, remedy, asker="soma(...)")
         check_noisy(release, "soma(...)")
         check_exchangeable(model, "soma(...)")
+        return build_kernel(model, release, self.num_weighed(release.n))
+
+    @property
+    def placement(self) -> Literal["soma"]:
+        """By the weights."""
+        return "soma"
+
+    def num_weighed(self, n: int) -> int:
+        """The number of attempts, within 1..n."""
         if self.attempts == "auto":
             fail(
                 "attempts", "'auto'", "a number once the kernel is built", "dpjax.sample tunes it; else pass a number."
             )
-        attempts = release.n if self.attempts is None else self.attempts
-        if attempts > release.n:
-            fail("attempts", attempts, f"a whole number in 1..{release.n}", "Try at most all n records per proposal.")
-        return build_kernel(model, release, attempts)
+        attempts = n if self.attempts is None else self.attempts
+        if attempts > n:
+            fail("attempts", attempts, f"a whole number in 1..{n}", "Try at most all n records per proposal.")
+        return attempts
 
     @property
     def is_open(self) -> bool:

@@ -113,13 +113,10 @@ def solve_sums(rows: np.ndarray, published: Any, mechanism: Any) -> np.ndarray:
     return sums
 
 
-def combine_noise(rows: np.ndarray, mechanism: Any) -> MultivariateGaussian:
+def combine_noise(rows: np.ndarray, mechanism: Mechanism) -> MultivariateGaussian:
     """The noise of combinations with independent rows, of sums with Gaussian noise."""
-    if isinstance(mechanism, MultivariateGaussian):
-        covariance = np.asarray(mechanism.covariance, float)
-    elif mechanism.normal_noise:
-        covariance = np.diag(np.broadcast_to(np.square(np.asarray(mechanism.scale, float)), rows.shape[1]))
-    else:
+    covariance = mechanism.normal_covariance(rows.shape[1])
+    if covariance is None:
         remedy = "The combinations of other noise have no known density: look for the noisy sums themselves."
         fail("mechanism", name_of(mechanism), "Gaussian noise, as there are fewer numbers than sums", remedy)
     if covariance.shape[0] != rows.shape[1]:
