@@ -40,7 +40,8 @@ def gibbs(
         In place of the model's own update, any BlackJAX kernel: ``"nuts"``, ``"hmc"``, ``"mala"``,
         ``"normal_random_walk"``, ``"slice_sampling"``, ``"coordinate_slice"``, ``"elliptical_slice"``, a function
         ``log_density -> SamplingAlgorithm`` on whitened vectors, or one of these with its options and several steps a
-        sweep, by `dpjax.parameter_kernel`. Models without an update have a default; see `default_kernel`.
+        sweep, by `dpjax.data_augmentation.parameter_kernel`. Models without an update have a default; see
+        `default_kernel`.
     tuning
         The whitening and step size, such as `Posterior.tuning` of a short run; by default they are fitted to draws
         from the prior, under a fixed key: any tuning leaves the posterior invariant.

@@ -47,10 +47,11 @@ class Mechanism(JsonNamed, ABC):
     override any other method, and is then used for what it can do. These attributes are read where it has them:
 
     * ``scale``, the scale [] or [d] of additive noise; the user is warned where that is too small for single precision;
-    * ``mechanism``, another mechanism that it wraps, such as the noise under `dpjax.Censored`;
-    * ``value_size``, where it releases so many draws given the sum, as `dpjax.SmoothedHistogram`, and no noisy sum;
+    * ``mechanism``, another mechanism that it wraps, such as the noise under `dpjax.mechanisms.Censored`;
+    * ``value_size``, where it releases so many draws given the sum, as `dpjax.mechanisms.SmoothedHistogram`, and no
+      noisy sum;
     * ``num_categories``, where it releases a category 0, ..., k - 1 of each record and never a sum;
-    * ``privacy``, the `dpjax.Privacy` that was stated with the release.
+    * ``privacy``, the `dpjax.mechanisms.Privacy` that was stated with the release.
 
     Notes
     -----
@@ -274,7 +275,7 @@ class Mechanism(JsonNamed, ABC):
 
     @property
     def has_tails(self) -> bool:
-        """Whether `dpjax.Censored` can clamp its values: the probability beyond a bound is known."""
+        """Whether `dpjax.mechanisms.Censored` can clamp its values: the probability beyond a bound is known."""
         return all(map(self._gives, ("log_density_terms", "log_cdf", "log_survival", "sample")))
 
     @property
@@ -316,7 +317,7 @@ class Mechanism(JsonNamed, ABC):
 
     @property
     def stated_privacy(self) -> Any:
-        """The `dpjax.Privacy` that was stated with the release, or None."""
+        """The `dpjax.mechanisms.Privacy` that was stated with the release, or None."""
         return getattr(self, "privacy", None)
 
     @property

@@ -31,7 +31,7 @@ class ObjectivePerturbation(Mechanism):
     Parameters
     ----------
     noise
-        The distribution of b: a `dpjax.VectorLaplace` or a `dpjax.Gaussian`.
+        The distribution of b: a `dpjax.mechanisms.VectorLaplace` or a `dpjax.Gaussian`.
     regularization : [d]
         The diagonal of Λ, at least 0.
     privacy

@@ -31,7 +31,7 @@ def joint(*releases: Release) -> Release:
     -------
     Release
         The values in one vector, under the statistics in one (`dpjax.statistics.stacked`) and the mechanisms side by
-        side (`dpjax.Independent`).
+        side (`dpjax.mechanisms.Independent`).
 
     Raises
     ------

@@ -43,7 +43,7 @@ class Release:
     ----------
     value : [d]
         What was released: the noisy sum over records of the statistic. A number becomes [1]. Of a mechanism that
-        releases draws of its own, such as `dpjax.SmoothedHistogram`, the numbers that it drew given the sum.
+        releases draws of its own, such as `dpjax.mechanisms.SmoothedHistogram`, the numbers that it drew given the sum.
     mechanism
         The noise: one of dpjax's mechanisms, or any object with ``log_density(value, statistic) -> []`` and
         ``sample(key, statistic) -> [d]``. What else it may have is in `dpjax.mechanisms.base`.

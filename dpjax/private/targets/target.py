@@ -180,7 +180,7 @@ def model_target(model: Model, records: dict[str, Any], *, chunk_size: int = CHU
     check_fields(model, records)
     if not model.exchangeable or model.num_records is not None:
         given = "records that are not identically distributed"
-        fail("model", given, "identically distributed records", "Use dpjax.private_target.")
+        fail("model", given, "identically distributed records", "Use dpjax.adapters.numpyro.private_target.")
 
     def prior(unconstrained: Any) -> Array:
         return model.log_prior(constrain(model, unconstrained)) + log_jacobian(model, unconstrained)

@@ -25,7 +25,7 @@ def objective_perturbation(coefficients: Any, loss: Loss, *, noise: Any, regular
         The function ``(coefficients [d], record) -> []`` ℓ of one record: convex, and twice differentiable by JAX. One
         of `dpjax.statistics.Logistic`, `Squared` and `Huber`, or any of your own. Build it once.
     noise
-        The distribution of b: `dpjax.VectorLaplace` or `dpjax.Gaussian`.
+        The distribution of b: `dpjax.mechanisms.VectorLaplace` or `dpjax.Gaussian`.
     regularization : [] or [d]
         The penalty λ, or that of each coefficient; 0 for an intercept that is not penalised. Of an objective that is a
         mean over n records, n times its penalty.
@@ -59,7 +59,7 @@ def objective_perturbation(coefficients: Any, loss: Loss, *, noise: Any, regular
     >>> release = dpjax.releases.objective_perturbation(
     ...     [0.1, 0.8],
     ...     dpjax.statistics.Logistic(norm=1.0),
-    ...     noise=dpjax.VectorLaplace(4.0),
+    ...     noise=dpjax.mechanisms.VectorLaplace(4.0),
     ...     regularization=[0.0, 2.0],
     ...     n=500,
     ... )

@@ -51,8 +51,8 @@ def linear(
     -------
     Release
         With noise before, of a matrix whose columns are linearly independent: the noisy sums themselves, which follow.
-        Of one whose rows are: `dpjax.MultivariateGaussian` noise on the combinations (`dpjax.statistics.linear`), if
-        the noise was Gaussian. With noise after: the mechanism on the combinations.
+        Of one whose rows are: `dpjax.mechanisms.MultivariateGaussian` noise on the combinations
+        (`dpjax.statistics.linear`), if the noise was Gaussian. With noise after: the mechanism on the combinations.
 
     Raises
     ------
@@ -63,8 +63,8 @@ def linear(
     Notes
     -----
     Sums that follow are known to the rounding of floats, and to half of the last decimal that was published: within
-    that of a bound of `dpjax.Censored`, or of a whole number under integer noise, they are taken to be there. So the
-    last decimal is to be far below the noise. Whole numbers are taken for exact ones.
+    that of a bound of `dpjax.mechanisms.Censored`, or of a whole number under integer noise, they are taken to be
+    there. So the last decimal is to be far below the noise. Whole numbers are taken for exact ones.
 
     Examples
     --------

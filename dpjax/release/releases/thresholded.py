@@ -59,8 +59,8 @@ def thresholded(
     -------
     Release
         Of `dpjax.statistics.cells`. Keys that were not published have for a value the largest below the threshold that
-        the mechanism can release: a multiple of the step of `dpjax.Rounded`, a whole number under integer noise, else
-        the next floating-point number.
+        the mechanism can release: a multiple of the step of `dpjax.mechanisms.Rounded`, a whole number under integer
+        noise, else the next floating-point number.
 
     Raises
     ------

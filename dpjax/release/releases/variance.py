@@ -29,8 +29,8 @@ def variance(
     value
         The published variance; of a published standard deviation the square.
     noise
-        The noise on the variance: such as `dpjax.Laplace`, or that in `dpjax.Truncated`, where it was drawn anew until
-        the variance was positive.
+        The noise on the variance: such as `dpjax.Laplace`, or that in `dpjax.mechanisms.Truncated`, where it was drawn
+        anew until the variance was positive.
     field
         The record field [].
     lower
