@@ -158,7 +158,7 @@ def time_run(name: str, n: int, chains: int, draws: int, options: dict[str, Any]
     model = make_model()
     release = simulated_release(model, n)
 
-    def run() -> dpjax.Posterior:
+    def run() -> dpjax.posterior.Posterior:
         budget = {"num_chains": chains, "num_samples": draws, "num_warmup": draws}
         return dpjax.sample(jax.random.key(1), model, release, **budget, progress=False, **options)
 

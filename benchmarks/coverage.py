@@ -182,7 +182,7 @@ def release_of(setting: Setting, fit: Fit) -> dpjax.Release:
     return dpjax.releases.objective_perturbation(
         fit.coefficients,
         setting.loss,
-        noise=dpjax.VectorLaplace(setting.scale),
+        noise=dpjax.mechanisms.VectorLaplace(setting.scale),
         regularization=setting.penalty,
         n=setting.n,
     )
@@ -192,7 +192,7 @@ def noisy_sums(rng: np.random.Generator, setting: Setting) -> dpjax.Release:
     """Sums of clipped covariates where the response is 1, in place of a fit: of the same noise and sensitivity."""
     _, design, response = draw_records(rng, setting)
     value = design.T @ response + draw_noise(rng, setting)
-    return dpjax.Release(value, dpjax.VectorLaplace(setting.scale), make_statistic(setting.clip), setting.n)
+    return dpjax.Release(value, dpjax.mechanisms.VectorLaplace(setting.scale), make_statistic(setting.clip), setting.n)
 
 
 @cache

@@ -53,7 +53,7 @@ def measure_sample(
 ) -> Row:
     """The row of `dpjax.sample`. A run that keeps one draw is the warm-up; the draws are what a full run takes more."""
 
-    def draw(samples: int) -> dpjax.Posterior:
+    def draw(samples: int) -> dpjax.posterior.Posterior:
         budget = {"num_chains": CHAINS, "num_warmup": warmup, "num_samples": samples}
         return dpjax.sample(jax.random.key(1), model, release, **budget, progress=False, **options)
 

@@ -110,7 +110,7 @@ def invariance() -> Problem:
 
     def call(num: int) -> Any:
         posterior = dpjax.sample(KEY, model, release, num_samples=num, **QUIET)
-        return dpjax.invariance_test(KEY, posterior, progress=False)
+        return dpjax.sampler_tests.invariance_test(KEY, posterior, progress=False)
 
     return Problem(call, release.value.size)
 

@@ -88,7 +88,7 @@ def measure_cell(
     initial, num_warmup = ("large-sample", WARMUP // 2) if release.n in MANY else (None, WARMUP)
     num_warmup *= 5 if release.n == SIZES[-1] else 1
 
-    def draw(num_samples: int) -> tuple[dpjax.Posterior, float]:
+    def draw(num_samples: int) -> tuple[dpjax.posterior.Posterior, float]:
         budget = {"num_chains": CHAINS, "num_warmup": num_warmup, "num_samples": num_samples, "imputation": imputation}
         began = time.process_time()
         posterior = dpjax.sample(jax.random.key(1), model, release, **budget, initial=initial, progress=False)

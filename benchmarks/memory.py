@@ -34,7 +34,9 @@ def regression_problem(n: int) -> tuple[dpjax.Model, dpjax.Release]:
     return model, simulate(model, make_mechanism(1), STATISTIC, parameters(), n)
 
 
-def simulate(model: dpjax.Model, mechanism: dpjax.Mechanism, statistic: Callable, truth: dict, n: int) -> dpjax.Release:
+def simulate(
+    model: dpjax.Model, mechanism: dpjax.mechanisms.Mechanism, statistic: Callable, truth: dict, n: int
+) -> dpjax.Release:
     """A release of n records drawn at the true parameters."""
     record_key, noise_key = jax.random.split(jax.random.key(1))
     records = jax.jit(model.sample_records, static_argnums=2)(record_key, truth, n)

@@ -69,7 +69,7 @@ def simulate(model: dpjax.Model, n: int, epsilon: float) -> tuple[dict[str, jax.
     return records, privatize(noise_key, make_mechanism(epsilon), STATISTIC, records, n)
 
 
-def privatize(key: jax.Array, mechanism: dpjax.Mechanism, statistic, records, n: int) -> dpjax.Release:
+def privatize(key: jax.Array, mechanism: dpjax.mechanisms.Mechanism, statistic, records, n: int) -> dpjax.Release:
     """A release of given records; that float32 rounds large sums does not matter to its cost."""
     total = np.sum(jax.jit(jax.vmap(statistic))(records), axis=0, dtype=float)
     value = mechanism.sample(key, jnp.asarray(total, float))

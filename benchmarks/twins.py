@@ -88,7 +88,7 @@ def from_numpyro_regression() -> dpjax.Model:
     )
 
 
-def simulate(model: dpjax.Model, mechanism: dpjax.Mechanism, statistic: Callable) -> dpjax.Release:
+def simulate(model: dpjax.Model, mechanism: dpjax.mechanisms.Mechanism, statistic: Callable) -> dpjax.Release:
     """A release of N records drawn from the model."""
     prior_key, record_key, noise_key = jax.random.split(jax.random.key(12), 3)
     template = dpjax.Release(jnp.zeros(width(model, statistic)), mechanism, statistic, N)

@@ -5,51 +5,111 @@ from typing import TYPE_CHECKING
 from dpjax._util.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from dpjax import coupling, exchangeable, mixture, models, plot, private, statistics
-    from dpjax._util.jit import enable_compilation_cache
-    from dpjax.adapters.numpyro import from_numpyro, private_target
+    from dpjax import (
+        coupling,
+        diagnostics,
+        exchangeable,
+        mechanisms,
+        mixture,
+        models,
+        plot,
+        private,
+        statistics,
+    )
+    from dpjax._util.jit import enable_compilation_cache as enable_compilation_cache
+    from dpjax.adapters.numpyro import from_numpyro
+    from dpjax.adapters.numpyro import private_target as private_target
     from dpjax.base import Model
     from dpjax.clt import sample_clt
     from dpjax.data_augmentation.algorithm import gibbs, impute
-    from dpjax.data_augmentation.counts import counts, least_squares
-    from dpjax.data_augmentation.parameters import parameter_kernel
+    from dpjax.data_augmentation.counts import counts
+    from dpjax.data_augmentation.counts import least_squares as least_squares
+    from dpjax.data_augmentation.parameters import parameter_kernel as parameter_kernel
     from dpjax.data_augmentation.records import imwg, pcn, soma
     from dpjax.importance import importance_sample
-    from dpjax.likelihood import MaximumLikelihood, likelihood_ratio_test, maximum_likelihood
+    from dpjax.likelihood import MaximumLikelihood as MaximumLikelihood
+    from dpjax.likelihood import likelihood_ratio_test as likelihood_ratio_test
+    from dpjax.likelihood import maximum_likelihood
     from dpjax.mcmc import sample, sample_batch, until
     from dpjax.mechanisms import (
-        CellKeys,
-        Censored,
+        CellKeys as CellKeys,
+    )
+    from dpjax.mechanisms import (
+        Censored as Censored,
+    )
+    from dpjax.mechanisms import (
         DiscreteGaussian,
         DiscreteLaplace,
         Exact,
-        ExponentialMechanism,
         Gaussian,
-        HaarWavelet,
-        Independent,
-        KNormLinf,
         Laplace,
-        LocalChannel,
-        Mechanism,
-        MultivariateGaussian,
-        PermuteAndFlip,
-        PrimarySuppression,
-        Privacy,
         RandomizedResponse,
-        RandomRounding,
-        ReportNoisyMax,
-        Rounded,
-        SmoothedHistogram,
-        Staircase,
-        Truncated,
-        Tulap,
-        VectorLaplace,
-        gaussian_scale,
-        laplace_scale,
-        zcdp_scale,
     )
-    from dpjax.posterior import Posterior
-    from dpjax.posterior.prediction import sample_prior_predictive
+    from dpjax.mechanisms import (
+        ExponentialMechanism as ExponentialMechanism,
+    )
+    from dpjax.mechanisms import (
+        HaarWavelet as HaarWavelet,
+    )
+    from dpjax.mechanisms import (
+        Independent as Independent,
+    )
+    from dpjax.mechanisms import (
+        KNormLinf as KNormLinf,
+    )
+    from dpjax.mechanisms import (
+        LocalChannel as LocalChannel,
+    )
+    from dpjax.mechanisms import (
+        Mechanism as Mechanism,
+    )
+    from dpjax.mechanisms import (
+        MultivariateGaussian as MultivariateGaussian,
+    )
+    from dpjax.mechanisms import (
+        PermuteAndFlip as PermuteAndFlip,
+    )
+    from dpjax.mechanisms import (
+        PrimarySuppression as PrimarySuppression,
+    )
+    from dpjax.mechanisms import (
+        Privacy as Privacy,
+    )
+    from dpjax.mechanisms import (
+        RandomRounding as RandomRounding,
+    )
+    from dpjax.mechanisms import (
+        ReportNoisyMax as ReportNoisyMax,
+    )
+    from dpjax.mechanisms import (
+        Rounded as Rounded,
+    )
+    from dpjax.mechanisms import (
+        SmoothedHistogram as SmoothedHistogram,
+    )
+    from dpjax.mechanisms import (
+        Staircase as Staircase,
+    )
+    from dpjax.mechanisms import (
+        Truncated as Truncated,
+    )
+    from dpjax.mechanisms import (
+        Tulap as Tulap,
+    )
+    from dpjax.mechanisms import (
+        VectorLaplace as VectorLaplace,
+    )
+    from dpjax.mechanisms import (
+        gaussian_scale as gaussian_scale,
+    )
+    from dpjax.mechanisms import (
+        laplace_scale as laplace_scale,
+    )
+    from dpjax.mechanisms import (
+        zcdp_scale as zcdp_scale,
+    )
+    from dpjax.posterior import Posterior as Posterior
+    from dpjax.posterior.prediction import sample_prior_predictive as sample_prior_predictive
     from dpjax.posterior.saving import load
     from dpjax.release import (
         LocalRelease,
@@ -59,13 +119,16 @@ if TYPE_CHECKING:
         describe,
         from_json,
         joint,
-        mechanism_from_published,
         releases,
     )
-    from dpjax.sampler_tests import invariance_test, sbc
+    from dpjax.release import (
+        mechanism_from_published as mechanism_from_published,
+    )
+    from dpjax.sampler_tests import invariance_test as invariance_test
+    from dpjax.sampler_tests import sbc as sbc
     from dpjax.smc import sample_smc
 else:
-    __getattr__, __dir__ = lazy_names(
+    __getattr__, _ = lazy_names(
         __name__,
         {
             "dpjax": (
@@ -104,75 +167,50 @@ else:
 __version__ = "0.1.0"
 
 __all__ = [
-    "CellKeys",
-    "Censored",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Exact",
-    "ExponentialMechanism",
     "Gaussian",
-    "HaarWavelet",
-    "Independent",
-    "KNormLinf",
     "Laplace",
-    "LocalChannel",
     "LocalRelease",
     "MaximumLikelihood",
     "Mechanism",
     "Microdata",
     "Model",
-    "MultivariateGaussian",
-    "PermuteAndFlip",
-    "Posterior",
-    "PrimarySuppression",
-    "Privacy",
-    "RandomRounding",
     "RandomizedResponse",
     "Release",
-    "ReportNoisyMax",
-    "Rounded",
-    "SmoothedHistogram",
-    "Staircase",
-    "Truncated",
-    "Tulap",
     "UnknownCount",
-    "VectorLaplace",
     "counts",
     "coupling",
     "describe",
-    "enable_compilation_cache",
+    "diagnostics",
     "exchangeable",
     "from_json",
     "from_numpyro",
-    "gaussian_scale",
     "gibbs",
     "importance_sample",
     "impute",
     "imwg",
-    "invariance_test",
     "joint",
-    "laplace_scale",
-    "least_squares",
-    "likelihood_ratio_test",
     "load",
     "maximum_likelihood",
-    "mechanism_from_published",
+    "mechanisms",
     "mixture",
     "models",
-    "parameter_kernel",
     "pcn",
     "plot",
     "private",
-    "private_target",
     "releases",
     "sample",
     "sample_batch",
     "sample_clt",
-    "sample_prior_predictive",
     "sample_smc",
-    "sbc",
     "soma",
     "statistics",
     "until",
-    "zcdp_scale",
 ]
+
+
+def __dir__() -> list[str]:
+    """The names that users call most; others that can be imported from here are shown where they are defined."""
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

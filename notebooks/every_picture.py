@@ -31,7 +31,7 @@ rng = np.random.default_rng(3)
 x = rng.normal(0.0, 1.0, n)
 records = {"x": np.clip(x, -3, 3)[:, None], "y": np.clip(0.5 - 1.2 * x + rng.normal(size=n), -4, 4)}
 statistic = dpjax.statistics.gram(lower=[-3], upper=[3], response=(-4, 4))
-mechanism = dpjax.Laplace(dpjax.laplace_scale(epsilon, statistic.sensitivity(1, "replace-one")))
+mechanism = dpjax.Laplace(dpjax.mechanisms.laplace_scale(epsilon, statistic.sensitivity(1, "replace-one")))
 template = dpjax.Release(np.zeros(5), mechanism, statistic, n)
 release = template.sample(jax.random.key(1), jax.tree.map(jax.numpy.asarray, records))
 model = dpjax.models.linear_regression(
@@ -159,7 +159,7 @@ assert min(np.min(p_value) for p_value in calibration.p_values().values()) > 0.0
 
 # %% alt="For both coefficients the median and central 90 % of the draws, and below them those after exact sweeps, nearly the same."
 approximate = dpjax.sample_clt(jax.random.key(10), model, release, num_samples=500)
-verdict = dpjax.invariance_test(jax.random.key(11), approximate)
+verdict = dpjax.sampler_tests.invariance_test(jax.random.key(11), approximate)
 verdict.plot()
 plt.show()
 print(verdict)

@@ -77,7 +77,7 @@ print(f"published {published.round(2)}, without noise {without_noise.round(2)}, 
 # %%
 def release_of(coef):
     """The release of published coefficients."""
-    loss, noise = dpjax.statistics.Logistic(norm=CLIP), dpjax.VectorLaplace(BETA)
+    loss, noise = dpjax.statistics.Logistic(norm=CLIP), dpjax.mechanisms.VectorLaplace(BETA)
     return dpjax.releases.objective_perturbation(coef, loss, noise=noise, regularization=PENALTY, n=N)
 
 

@@ -97,7 +97,7 @@ plt.show()
 # %%
 held = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 2.0), 1.0)
 smaller = dpjax.maximum_likelihood(jax.random.key(5), held, release, progress=False)
-test = dpjax.likelihood_ratio_test(fit, smaller)
+test = dpjax.likelihood.likelihood_ratio_test(fit, smaller)
 print(test)
 assert test.degrees == 1
 assert test.mcse_statistic < 0.2

@@ -28,7 +28,7 @@ from dpjax import mixture
 # %%
 rng = np.random.default_rng(3)
 records = rng.choice([-5.0, 0.0, 5.0], 300) + rng.normal(size=300)
-channel = dpjax.Laplace(dpjax.laplace_scale(epsilon=10.0, sensitivity=20.0))
+channel = dpjax.Laplace(dpjax.mechanisms.laplace_scale(epsilon=10.0, sensitivity=20.0))
 released = records + rng.laplace(scale=channel.scale, size=300)
 
 # %% [markdown]

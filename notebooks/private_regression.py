@@ -57,7 +57,7 @@ epsilons = (0.5, 1.0, 4.0)
 sensitivity = statistic.sensitivity(1, "replace-one")
 releases = {}
 for place, epsilon in enumerate(epsilons):
-    mechanism = dpjax.Laplace(dpjax.laplace_scale(epsilon, sensitivity))
+    mechanism = dpjax.Laplace(dpjax.mechanisms.laplace_scale(epsilon, sensitivity))
     value = mechanism.sample(jax.random.fold_in(jax.random.key(4), place), confidential)
     releases[epsilon] = dpjax.Release(value, mechanism, statistic, n)
 print(f"sensitivity {sensitivity:.2f}; noise of scale {sensitivity / 0.5:.0f} at ε = 0.5, beside sums of up to {n}")
@@ -159,7 +159,7 @@ assert len(off) < 3 or max(off) > 3
 # %% [markdown]
 # ## A Normal distribution for the sum
 #
-# With 442 patients the sums are nearly Normal, so that `sample_clt`, which imputes no record, agrees with the exact chain. `dpjax.invariance_test` measures how well.
+# With 442 patients the sums are nearly Normal, so that `sample_clt`, which imputes no record, agrees with the exact chain. `dpjax.sampler_tests.invariance_test` measures how well.
 
 # %%
 for epsilon, found in answers.items():

@@ -32,7 +32,7 @@ import dpjax
 n, epsilon = 800, 0.1
 statistic = dpjax.statistics.cells("cell", 4)
 sensitivity = statistic.sensitivity(1, "replace-one")
-promise = dpjax.Privacy("pure", "replace-one", epsilon=epsilon, sensitivity=sensitivity, norm=1)
+promise = dpjax.mechanisms.Privacy("pure", "replace-one", epsilon=epsilon, sensitivity=sensitivity, norm=1)
 mechanism = dpjax.DiscreteLaplace(sensitivity / epsilon, privacy=promise)
 release = dpjax.Release([262.0, 139.0, 171.0, 209.0], mechanism, statistic, n=n)
 model = dpjax.models.categorical(np.ones(4), shape=(2, 2))

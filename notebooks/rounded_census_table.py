@@ -43,7 +43,7 @@ print(
 # rounds to multiples of three. The number of people is confidential too: its prior is uniform on what the rounded total allows.
 
 # %%
-rounding = dpjax.RandomRounding(base=BASE)
+rounding = dpjax.mechanisms.RandomRounding(base=BASE)
 groups = {
     "cells": np.arange(truth.size),
     "villages": village,

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Unpack, get_args, get_origin
@@ -34,6 +35,34 @@ MODULES = {
     "dpjax.releases": dpjax.releases,
     "dpjax.statistics": dpjax.statistics,
 }
+
+
+PARTS = {
+    "dpjax.adapters.numpyro": ["private_target"],
+    "dpjax.data_augmentation": ["least_squares", "parameter_kernel"],
+    "dpjax.likelihood": ["MaximumLikelihood", "likelihood_ratio_test"],
+    "dpjax.mechanisms": [
+        *("CellKeys", "Censored", "ExponentialMechanism", "HaarWavelet", "Independent", "KNormLinf", "LocalChannel"),
+        *("Mechanism", "MultivariateGaussian", "PermuteAndFlip", "PrimarySuppression", "Privacy", "RandomRounding"),
+        *("ReportNoisyMax", "Rounded", "SmoothedHistogram", "Staircase", "Truncated", "Tulap", "VectorLaplace"),
+        *("gaussian_scale", "laplace_scale", "zcdp_scale"),
+    ],
+    "dpjax.posterior": ["Posterior", "sample_prior_predictive"],
+    "dpjax.release": ["mechanism_from_published"],
+    "dpjax.runtime": ["enable_compilation_cache"],
+    "dpjax.sampler_tests": ["invariance_test", "sbc"],
+}
+"""Modules of which some names are public."""
+
+
+def public_names() -> Iterator[tuple[str, Any]]:
+    """Every public name by its path, with what it names; no modules."""
+    whole = {path: sorted(module.__all__) for path, module in MODULES.items()}
+    for path, names in sorted((whole | PARTS).items()):
+        for name in names:
+            value = getattr(import_module(path) if path in PARTS else MODULES[path], name)
+            if not isinstance(value, ModuleType):
+                yield f"{path}.{name}", value
 
 
 def default_of(parameter: inspect.Parameter) -> str:
@@ -91,15 +120,10 @@ def members(owner: type) -> Iterator[str]:
 def lines() -> list[str]:
     """The interface as text."""
     found: list[str] = []
-    for module_name, module in MODULES.items():
-        for name in sorted(module.__all__):
-            value = getattr(module, name)
-            if isinstance(value, ModuleType):
-                continue
-            path = f"{module_name}.{name}"
-            found.append(path + signature_of(value))
-            is_own = inspect.isclass(value) and value.__module__.startswith("dpjax")
-            found += [f"{path}.{member}" for member in members(value)] if is_own else []
+    for path, value in public_names():
+        found.append(path + signature_of(value))
+        is_own = inspect.isclass(value) and value.__module__.startswith("dpjax")
+        found += [f"{path}.{member}" for member in members(value)] if is_own else []
     return found
 
 

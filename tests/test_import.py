@@ -9,11 +9,15 @@ from pathlib import Path
 import pytest
 
 import dpjax
+from tests.public_api import PARTS
 
 MOST_MODULES = 3
 """Modules of dpjax that `import dpjax` loads: the package, `_util` and what makes its names."""
 
 MOST_MODULES_OF_MECHANISM = 60
+
+MOST_NAMES = 40
+"""Names that `dpjax` shows."""
 
 HEAVY = ("arviz", "blackjax", "filelock", "jax", "matplotlib", "numpyro", "optax", "scipy", "tqdm")
 HEAVY_FOR_MECHANISM = ("arviz", "blackjax", "matplotlib", "numpyro", "optax", "scipy.special", "scipy.stats", "tqdm")
@@ -31,7 +35,7 @@ def count():
 import dpjax
 assert loaded({HEAVY}) == [], loaded({HEAVY})
 assert count() <= {MOST_MODULES}, count()
-assert set(dpjax.__all__) <= set(dir(dpjax))
+assert set(dpjax.__all__) == {{name for name in dir(dpjax) if not name.startswith("__")}}
 dpjax.Laplace(scale=1.3)
 assert loaded({HEAVY_FOR_MECHANISM}) == [], loaded({HEAVY_FOR_MECHANISM})
 assert loaded(f"dpjax.{{name}}" for name in {SAMPLERS}) == []
@@ -66,8 +70,16 @@ def test_type_checkers_are_told_what_is_imported(module: str) -> None:
 def test_each_submodule_is_an_attribute() -> None:
     names = {path.stem for path in Path(dpjax.__file__).parent.iterdir() if path.suffix == ".py" or path.is_dir()}
     public = {name for name in names if not name.startswith("_")} - {"demo"}
-    assert public <= set(dir(dpjax))
     assert all(getattr(dpjax, name).__name__ == f"dpjax.{name}" for name in public)
+
+
+def test_the_package_shows_few_names_and_has_those_of_its_parts() -> None:
+    """Names that are shown elsewhere can be imported from the package, too, for type checkers as well."""
+    assert len(dpjax.__all__) <= MOST_NAMES
+    given = {name for _, name in imports_for_type_checkers(Path(dpjax.__file__))}
+    further = {name for names in PARTS.values() for name in names}
+    assert set(dpjax.__all__) | further == given
+    assert not further & {*dpjax.__all__, *dir(dpjax)}
 
 
 def test_an_unknown_name_is_refused() -> None:

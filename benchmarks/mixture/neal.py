@@ -62,7 +62,7 @@ class Noise(NamedTuple):
     def scale(self) -> float:
         """The standard deviation of the noise."""
         if self.calibration == "analytic":
-            return dpjax.gaussian_scale(self.epsilon, self.delta, DIAMETER)
+            return dpjax.mechanisms.gaussian_scale(self.epsilon, self.delta, DIAMETER)
         return sqrt(2 * log(1.25 / self.delta)) * DIAMETER / self.epsilon
 
 

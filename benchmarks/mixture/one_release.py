@@ -58,11 +58,13 @@ def make_release(records: np.ndarray, num_bins: int, epsilon: float, released: s
     """One release of the records' histogram."""
     histogram = statistics.histogram("record", np.linspace(0, 1, num_bins + 1))
     if released == "counts":
-        mechanism = dpjax.Laplace(dpjax.laplace_scale(epsilon, histogram.sensitivity(1, "replace-one")))
+        mechanism = dpjax.Laplace(dpjax.mechanisms.laplace_scale(epsilon, histogram.sensitivity(1, "replace-one")))
         template = dpjax.Release(jnp.zeros(num_bins), mechanism, histogram, N)
     else:
         weight = choose_weight(epsilon, num_bins, released)
-        template = dpjax.Release(jnp.zeros(NUM_DRAWS), dpjax.SmoothedHistogram(weight, NUM_DRAWS), histogram, N)
+        template = dpjax.Release(
+            jnp.zeros(NUM_DRAWS), dpjax.mechanisms.SmoothedHistogram(weight, NUM_DRAWS), histogram, N
+        )
     return template.sample(jax.random.key(7), {"record": jnp.asarray(records, float)})
 
 

@@ -49,7 +49,7 @@ class Channel(NamedTuple):
             return None
         if self.resolution == 0:
             return dpjax.Laplace(1 / epsilon)
-        return dpjax.HaarWavelet(
+        return dpjax.mechanisms.HaarWavelet(
             dpjax.mechanisms.haar_scale(epsilon, self.resolution, self.calibration), self.resolution
         )
 

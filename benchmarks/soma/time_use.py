@@ -41,7 +41,7 @@ SLICES = 30
 WARM_UP = 400
 """Sweeps of IMwG that no figure counts: from the prior some chains take 100 to 200 sweeps."""
 
-UPDATE = dpjax.parameter_kernel("coordinate_slice", num_steps=SLICES)
+UPDATE = dpjax.data_augmentation.parameter_kernel("coordinate_slice", num_steps=SLICES)
 SAMPLERS = {"soma": dpjax.soma(), "imwg": dpjax.imwg()}
 
 

@@ -65,7 +65,7 @@ def read_draws(draws: np.ndarray, truth: np.ndarray) -> dict[str, np.ndarray]:
 
 def estimate(model: dpjax.Model, release: dpjax.Release, truth: np.ndarray) -> dict[str, np.ndarray]:
     """The same of least squares, with intervals of the normal law."""
-    found = dpjax.least_squares(model, release)
+    found = dpjax.data_augmentation.least_squares(model, release)
     reach = stats.norm.ppf((1 + LEVEL) / 2) * np.sqrt(found.variance)
     return {"mean": found.value, "covered": np.abs(found.value - truth) <= reach}
 

@@ -36,7 +36,7 @@ def measure_table(n: int, cells: int, num_warmup: int, num_samples: int) -> dict
     counts = draw_table(cells, n, generator)
     release, model = release_table(counts, generator), dpjax.models.categorical(jnp.ones(cells))
 
-    def draw(samples: int) -> dpjax.Posterior:
+    def draw(samples: int) -> dpjax.posterior.Posterior:
         budget = {"num_chains": CHAINS, "num_warmup": num_warmup, "num_samples": samples}
         options = {"imputation": dpjax.counts(), "collect": counts_of, "progress": False}
         return dpjax.sample(jax.random.key(1), model, release, **budget, **options)

@@ -72,7 +72,8 @@ def selection_from_opendp(measurement: Any, utilities: Callable[[Any], Any]) -> 
     measurement
         One of ``make_noisy_max`` or ``make_report_noisy_max_gumbel``, alone or after transformations, or its text.
     utilities
-        The scores that it was given, as a function of the summed statistic, as in `dpjax.ExponentialMechanism`.
+        The scores that it was given, as a function of the summed statistic, as in
+        `dpjax.mechanisms.ExponentialMechanism`.
 
     Returns
     -------

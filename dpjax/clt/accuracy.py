@@ -187,6 +187,6 @@ def warn_of_skewness(skewness: np.ndarray, stacklevel: int) -> None:
         f"Coordinate {worst} of the released sum has skewness {skewness[worst]:.2g}, as a count of about "
         f"{max(1 / skewness[worst] ** 2, 0.1):.1g} has, and the normal approximation has none: standard deviations of "
         f"what depends on it may be {50 * skewness[worst] ** 2:.0f} % too large. Use dpjax.sample, which is exact, or "
-        "check with dpjax.invariance_test."
+        "check with dpjax.sampler_tests.invariance_test."
     )
     warnings.warn(message, stacklevel=stacklevel + 1)

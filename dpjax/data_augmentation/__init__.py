@@ -1,6 +1,7 @@
 """Data augmentation: confidential records or counts are imputed given the parameters, and parameters given these."""
 
-from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, initial_tuning
+from dpjax.data_augmentation.counts import least_squares
+from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, initial_tuning, parameter_kernel
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.refresh import RefreshTuning
 from dpjax.data_augmentation.sweep import GibbsInfo
@@ -15,4 +16,6 @@ __all__ = [
     "SweepPlan",
     "Tuning",
     "initial_tuning",
+    "least_squares",
+    "parameter_kernel",
 ]

@@ -23,7 +23,7 @@ def compare(key: Key, random: Generator) -> Comparison:
     table = jnp.asarray(COUNTS, float)
     statistic = dpjax.statistics.cells("cell", table.size)
     sensitivity = statistic.sensitivity(2, "replace-one")
-    mechanism = dpjax.DiscreteGaussian(dpjax.zcdp_scale(RHO, sensitivity))
+    mechanism = dpjax.DiscreteGaussian(dpjax.mechanisms.zcdp_scale(RHO, sensitivity))
     n = int(table.sum())
     announce(
         "Admissions at Berkeley, autumn 1973",

@@ -25,7 +25,7 @@ def compare(key: Key, random: Generator) -> Comparison:
     n = len(score)
     statistic = dpjax.statistics.gram([-1], [1], response=(-1, 1))
     sensitivity = statistic.sensitivity(1, "replace-one")
-    mechanism = dpjax.Laplace(dpjax.laplace_scale(EPSILON, sensitivity))
+    mechanism = dpjax.Laplace(dpjax.mechanisms.laplace_scale(EPSILON, sensitivity))
     announce(
         "Progression of diabetes after one year",
         released=f"{statistic.dimension} sums over {n} patients: first and second moments of two clamped variables",

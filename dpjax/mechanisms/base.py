@@ -274,7 +274,7 @@ class Mechanism(JsonNamed, ABC):
 
     @property
     def has_tails(self) -> bool:
-        """Whether `dpjax.Censored` can clamp its values: the probability beyond a bound is known."""
+        """Whether `dpjax.mechanisms.Censored` can clamp its values: the probability beyond a bound is known."""
         return all(map(self._gives, ("log_density_terms", "log_cdf", "log_survival", "sample")))
 
     @property
@@ -316,7 +316,7 @@ class Mechanism(JsonNamed, ABC):
 
     @property
     def stated_privacy(self) -> Any:
-        """The `dpjax.Privacy` that was stated with the release, or None."""
+        """The `dpjax.mechanisms.Privacy` that was stated with the release, or None."""
         return getattr(self, "privacy", None)
 
     @property

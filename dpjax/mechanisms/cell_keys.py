@@ -50,7 +50,7 @@ class CellKeys(Mechanism):
     --------
     >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> keys = dpjax.CellKeys([[1.0, 0.0, 0.0, 0.0], [0.3, 0.4, 0.3, 0.0], [0.0, 0.3, 0.4, 0.3]])
+    >>> keys = dpjax.mechanisms.CellKeys([[1.0, 0.0, 0.0, 0.0], [0.3, 0.4, 0.3, 0.0], [0.0, 0.3, 0.4, 0.3]])
     >>> [round(float(jnp.exp(keys.log_density(jnp.array([9.0]), jnp.array([count])))), 3) for count in (8, 9, 10, 11)]
     [0.3, 0.4, 0.3, 0.0]
     """
@@ -93,7 +93,7 @@ class CellKeys(Mechanism):
         Examples
         --------
         >>> import dpjax
-        >>> dpjax.CellKeys.from_columns(i=[0, 1, 1], j=[0, 0, 2], p=[1.0, 0.5, 0.5]).transition
+        >>> dpjax.mechanisms.CellKeys.from_columns(i=[0, 1, 1], j=[0, 0, 2], p=[1.0, 0.5, 0.5]).transition
         ((1.0, 0.0, 0.0), (0.5, 0.0, 0.5))
         """
         rows, places, chances = _read_columns(i, j, p)

@@ -86,7 +86,7 @@ class Censored(Bounded):
     Parameters
     ----------
     mechanism
-        The additive mechanism whose value was clamped; or `dpjax.Rounded` noise, clamped at multiples of its
+        The additive mechanism whose value was clamped; or `dpjax.mechanisms.Rounded` noise, clamped at multiples of its
         step, which is odd under integer noise.
     lower : [] or [d]
         The least value that was published, in its units; ``None`` if there is no such bound, but give at least
@@ -108,7 +108,7 @@ class Censored(Bounded):
     Examples
     --------
     >>> import dpjax
-    >>> never_negative = dpjax.Censored(dpjax.Laplace(3.0), lower=0.0)
+    >>> never_negative = dpjax.mechanisms.Censored(dpjax.Laplace(3.0), lower=0.0)
     """
 
     json_name: ClassVar[str | None] = "censored"
@@ -204,7 +204,7 @@ class PartitionSelection(Mechanism):
     Parameters
     ----------
     mechanism
-        `dpjax.Censored` with a lower bound, at which it puts the counts that are not published.
+        `dpjax.mechanisms.Censored` with a lower bound, at which it puts the counts that are not published.
 
     Raises
     ------
@@ -221,7 +221,7 @@ class PartitionSelection(Mechanism):
     Examples
     --------
     >>> import dpjax
-    >>> rule = dpjax.mechanisms.PartitionSelection(dpjax.Censored(dpjax.Laplace(2.0), lower=20.0))
+    >>> rule = dpjax.mechanisms.PartitionSelection(dpjax.mechanisms.Censored(dpjax.Laplace(2.0), lower=20.0))
     """
 
     json_name: ClassVar[str | None] = "partition_selection"

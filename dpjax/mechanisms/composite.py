@@ -46,7 +46,7 @@ class Independent(Mechanism):
     Examples
     --------
     >>> import dpjax
-    >>> noise = dpjax.Independent((dpjax.Laplace(1.0), dpjax.Exact()), sizes=(3, 1))
+    >>> noise = dpjax.mechanisms.Independent((dpjax.Laplace(1.0), dpjax.Exact()), sizes=(3, 1))
     """
 
     json_name: ClassVar[str | None] = "independent"

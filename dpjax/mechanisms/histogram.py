@@ -83,7 +83,7 @@ class SmoothedHistogram(Mechanism):
     --------
     >>> import dpjax
     >>> weight = dpjax.mechanisms.smoothing_weight(epsilon=1.0, num_draws=50, num_bins=10, n=1_000)
-    >>> mechanism = dpjax.SmoothedHistogram(weight, num_draws=50)
+    >>> mechanism = dpjax.mechanisms.SmoothedHistogram(weight, num_draws=50)
     """
 
     json_name: ClassVar[str | None] = "smoothed_histogram"

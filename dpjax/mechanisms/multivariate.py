@@ -53,7 +53,7 @@ class MultivariateGaussian(Mechanism):
     --------
     >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> noise = dpjax.MultivariateGaussian([[2.0, 1.0], [1.0, 2.0]])
+    >>> noise = dpjax.mechanisms.MultivariateGaussian([[2.0, 1.0], [1.0, 2.0]])
     >>> round(float(noise.log_density(jnp.array([1.0, 1.0]), jnp.array([0.0, 0.0]))), 3)
     -2.721
     """
@@ -157,7 +157,7 @@ class KNormLinf(Mechanism):
     --------
     >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> noise = dpjax.KNormLinf(2.0)
+    >>> noise = dpjax.mechanisms.KNormLinf(2.0)
     >>> round(float(noise.log_density(jnp.array([1.0, 4.0]), jnp.array([0.0, 0.0]))), 3)
     -5.466
     """

@@ -27,7 +27,8 @@ class NoisyVariance(Mechanism):
     Parameters
     ----------
     noise
-        The noise on the variance: such as `dpjax.Laplace`, or that in `dpjax.Truncated` or `dpjax.Censored`.
+        The noise on the variance: such as `dpjax.Laplace`, or that in `dpjax.mechanisms.Truncated` or
+        `dpjax.mechanisms.Censored`.
     n
         The public number of records.
     degrees

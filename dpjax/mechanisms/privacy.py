@@ -44,8 +44,8 @@ class Privacy:
     Examples
     --------
     >>> import dpjax
-    >>> promise = dpjax.Privacy("zcdp", "add-or-remove", rho=0.1)
-    >>> dpjax.Laplace(2.0, privacy=dpjax.Privacy("pure", "replace-one", epsilon=1.0)).privacy.epsilon
+    >>> promise = dpjax.mechanisms.Privacy("zcdp", "add-or-remove", rho=0.1)
+    >>> dpjax.Laplace(2.0, privacy=dpjax.mechanisms.Privacy("pure", "replace-one", epsilon=1.0)).privacy.epsilon
     1.0
     """
 
@@ -90,5 +90,5 @@ def check_neighbours(neighbours: Any) -> None:
 def check_privacy(privacy: Any) -> None:
     """Raise unless what a release promises is stated as a `Privacy`."""
     if not (privacy is None or isinstance(privacy, Privacy)):
-        remedy = "Pass dpjax.Privacy(notion, neighbours, ...), or leave it out: inference never needs it."
+        remedy = "Pass dpjax.mechanisms.Privacy(notion, neighbours, ...), or leave it out: inference never needs it."
         fail("privacy", repr(privacy), "a Privacy or None", remedy, error=TypeError)

@@ -46,7 +46,7 @@ class RandomRounding(Mechanism):
     --------
     >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> rounded = dpjax.RandomRounding(base=3)
+    >>> rounded = dpjax.mechanisms.RandomRounding(base=3)
     >>> [round(float(jnp.exp(rounded.log_density(jnp.array([6.0]), jnp.array([count])))), 3) for count in (4, 5, 6, 9)]
     [0.333, 0.667, 1.0, 0.0]
     """

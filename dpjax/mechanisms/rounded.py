@@ -54,7 +54,7 @@ class Rounded(Mechanism):
     --------
     >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> hundreds = dpjax.Rounded(dpjax.Laplace(40.0), step=100.0)
+    >>> hundreds = dpjax.mechanisms.Rounded(dpjax.Laplace(40.0), step=100.0)
     >>> round(float(jnp.exp(hundreds.log_density(jnp.array([1200.0]), jnp.array([1180.0])))), 3)
     0.677
     """

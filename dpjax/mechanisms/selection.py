@@ -189,7 +189,7 @@ class PermuteAndFlip(Selection):
     Parameters
     ----------
     utilities
-        The function ``statistic [d] -> [k]`` of the summed statistic, as in `dpjax.ExponentialMechanism`.
+        The function ``statistic [d] -> [k]`` of the summed statistic, as in `dpjax.mechanisms.ExponentialMechanism`.
     epsilon : []
         ε.
     sensitivity : []
@@ -205,7 +205,7 @@ class PermuteAndFlip(Selection):
     Notes
     -----
     McKenna and Sheldon (2020). The probability of candidate r is q_r ∫₀¹ Π_{i ≠ r} (1 − t q_i) dt, with t the place in
-    the order; `dpjax.ReportNoisyMax` with exponential noise has the same distribution.
+    the order; `dpjax.mechanisms.ReportNoisyMax` with exponential noise has the same distribution.
 
     Examples
     --------
@@ -239,7 +239,7 @@ class ReportNoisyMax(Selection):
     Parameters
     ----------
     utilities
-        The function ``statistic [d] -> [k]`` of the summed statistic, as in `dpjax.ExponentialMechanism`.
+        The function ``statistic [d] -> [k]`` of the summed statistic, as in `dpjax.mechanisms.ExponentialMechanism`.
     epsilon : []
         ε.
     sensitivity : []

@@ -41,7 +41,7 @@ def width(
     key
         One typed key.
     mechanism
-        A `dpjax.Mechanism`.
+        A `dpjax.mechanisms.Mechanism`.
     value
         The value [d], which is also the statistic of the draws.
     measure
@@ -75,7 +75,7 @@ def width_by_density(mechanism: Any, value: Array) -> Array:
     Parameters
     ----------
     mechanism
-        A `dpjax.Mechanism`.
+        A `dpjax.mechanisms.Mechanism`.
     value
         The value.
     """

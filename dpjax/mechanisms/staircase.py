@@ -55,7 +55,7 @@ class Staircase(Additive):
     --------
     >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> noise = dpjax.Staircase(epsilon=2.0, sensitivity=1.0, share=0.5)
+    >>> noise = dpjax.mechanisms.Staircase(epsilon=2.0, sensitivity=1.0, share=0.5)
     >>> (noise.log_noise(jnp.array([0.2, 0.7, 1.2])) - noise.log_noise(jnp.array(0.2))).tolist()
     [0.0, -2.0, -2.0]
     """
@@ -164,8 +164,8 @@ class Tulap(Additive):
     Examples
     --------
     >>> import dpjax
-    >>> release = dpjax.Release([11.3, 8.9], dpjax.Tulap(1.0), dpjax.statistics.cells("cell", 2), n=20)
-    >>> round(float(dpjax.Tulap(1.0).noise_variance), 3)
+    >>> release = dpjax.Release([11.3, 8.9], dpjax.mechanisms.Tulap(1.0), dpjax.statistics.cells("cell", 2), n=20)
+    >>> round(float(dpjax.mechanisms.Tulap(1.0).noise_variance), 3)
     1.925
     """
 

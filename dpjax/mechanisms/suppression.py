@@ -47,7 +47,7 @@ class PrimarySuppression(Mechanism):
     --------
     >>> import dpjax
     >>> import jax
-    >>> below_five = dpjax.PrimarySuppression(limit=5, least=1)
+    >>> below_five = dpjax.mechanisms.PrimarySuppression(limit=5, least=1)
     >>> below_five.sample(jax.random.key(1), jax.numpy.array([0, 3, 12])).tolist()
     [0.0, -1.0, 12.0]
     """

@@ -45,14 +45,14 @@ class Truncated(Bounded):
 
     Notes
     -----
-    Each coordinate is drawn anew by itself. Values that were clamped have `dpjax.Censored`. Drawing anew is no
-    post-processing: what the noise alone would promise need not hold.
+    Each coordinate is drawn anew by itself. Values that were clamped have `dpjax.mechanisms.Censored`. Drawing anew is
+    no post-processing: what the noise alone would promise need not hold.
 
     Examples
     --------
     >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> positive = dpjax.Truncated(dpjax.Laplace(2.0), lower=0.0)
+    >>> positive = dpjax.mechanisms.Truncated(dpjax.Laplace(2.0), lower=0.0)
     >>> value, statistic = jnp.array([1.0]), jnp.array([0.0])
     >>> round(float(jnp.exp(positive.log_density(value, statistic))), 3)
     0.303
@@ -61,7 +61,9 @@ class Truncated(Bounded):
     json_name: ClassVar[str | None] = "truncated"
     told: ClassVar[str] = "drawn"
     bound_remedy: ClassVar[str] = "Pass lower=0 for counts drawn anew until they are not negative."
-    value_remedy: ClassVar[str] = "Check the bounds; values that were clamped at them are those of dpjax.Censored."
+    value_remedy: ClassVar[str] = (
+        "Check the bounds; values that were clamped at them are those of dpjax.mechanisms.Censored."
+    )
 
     def words(self) -> str:
         """The noise, and the bounds."""

@@ -106,7 +106,7 @@ class HaarWavelet(Mechanism):
     Examples
     --------
     >>> import dpjax
-    >>> channel = dpjax.HaarWavelet(dpjax.mechanisms.haar_scale(epsilon=2.0, resolution=3), resolution=3)
+    >>> channel = dpjax.mechanisms.HaarWavelet(dpjax.mechanisms.haar_scale(epsilon=2.0, resolution=3), resolution=3)
     """
 
     json_name: ClassVar[str | None] = "haar_wavelet"

@@ -91,7 +91,7 @@ def add_up(mechanism: Mechanism, value: Array, n: int) -> Any:
         total = jnp.asarray(n, value.dtype)
         return lambda counts: mechanism.log_density_by_bin(value, counts, total)
     if mechanism.is_opaque or not mechanism.is_elementwise:
-        remedy = "Use dpjax.SmoothedHistogram, additive noise such as dpjax.Laplace, or give it log_density_terms."
+        remedy = "Use mechanisms.SmoothedHistogram, additive noise such as dpjax.Laplace, or give it log_density_terms."
         fail("mechanism", name_of(mechanism), "one whose log-density is a sum over bins", remedy, error=TypeError)
     return lambda counts: mechanism.log_density_terms(value, counts)
 

@@ -59,11 +59,11 @@ def sample(
         One typed key; equal keys give equal draws.
     values : [n] or [n, k]
         What was released, one row a record; or a `dpjax.LocalRelease`; or a `dpjax.Release` of the records' histogram:
-        noisy counts, or draws by `dpjax.SmoothedHistogram`.
+        noisy counts, or draws by `dpjax.mechanisms.SmoothedHistogram`.
     channel
-        The mechanism that was applied to each record, such as `dpjax.Laplace` or `dpjax.HaarWavelet`, or any object
-        with ``log_density(value, statistic)`` and ``sample(key, statistic)``. None if the values are the records. Left
-        out for a release.
+        The mechanism that was applied to each record, such as `dpjax.Laplace` or `dpjax.mechanisms.HaarWavelet`, or any
+        object with ``log_density(value, statistic)`` and ``sample(key, statistic)``. None if the values are the
+        records. Left out for a release.
     component
         The mixture kernel f with the base measure G0 of its parameters: `NormalInverseGamma`, `NormalInverseWishart`,
         `TruncatedNormalInverseGamma`, `GammaShapes` or a `Component` of your own. It has no default.

@@ -3,5 +3,6 @@
 from dpjax.posterior.batch import BatchPosterior
 from dpjax.posterior.completed import Combined, DataSets, combine
 from dpjax.posterior.posterior import Posterior
+from dpjax.posterior.prediction import sample_prior_predictive
 
-__all__ = ["BatchPosterior", "Combined", "DataSets", "Posterior", "combine"]
+__all__ = ["BatchPosterior", "Combined", "DataSets", "Posterior", "combine", "sample_prior_predictive"]

@@ -31,14 +31,14 @@ __all__ = ["BatchPosterior"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BatchPosterior(Saved):
-    """Draws from p(parameters | release) for each of many releases; ``batch[i]`` is the `dpjax.Posterior` of one.
+    """Draws from p(parameters | release) for each of many releases; ``batch[i]`` is the `Posterior` of one.
 
     Parameters
     ----------
     draws
         Arrays [release, chain, draw, ...] by name.
     info
-        Reports as those of `dpjax.Posterior`, with a leading axis [release].
+        Reports as those of `dpjax.posterior.Posterior`, with a leading axis [release].
     collected
         What `collect` took, leaves [release, chain, draw, ...]; None if nothing was asked for.
     interrupted
@@ -56,7 +56,7 @@ class BatchPosterior(Saved):
     keys
         Texts that identify the key of each chain, ``keys[release][chain]``.
     settings
-        What the run was asked for, by name; see `dpjax.Posterior`.
+        What the run was asked for, by name; see `dpjax.posterior.Posterior`.
     refresh
         What refreshes propose from, leaves [release, ...]; None if there are none.
 
@@ -126,7 +126,8 @@ class BatchPosterior(Saved):
         Returns
         -------
         dict
-            ``figures["coef"]["mean"]`` is [release, ...], and so are all others; see `dpjax.Posterior.summary`.
+            ``figures["coef"]["mean"]`` is [release, ...], and so are all others; see
+            `dpjax.posterior.Posterior.summary`.
 
         Raises
         ------
@@ -146,7 +147,7 @@ class BatchPosterior(Saved):
         Warns
         -----
         UserWarning
-            As `dpjax.Posterior.summary`, with the first of the rows that are not to be trusted.
+            As `dpjax.posterior.Posterior.summary`, with the first of the rows that are not to be trusted.
         """
         table = tabulate(self.figures(quantiles=quantiles))
         nonfinite = self.info["num_nonfinite"]

@@ -25,7 +25,7 @@ def join_runs(runs: Any, kind: type) -> Any:
     Parameters
     ----------
     runs
-        Results of type `kind`, a dataclass with the fields of `dpjax.Posterior`.
+        Results of type `kind`, a dataclass with the fields of `dpjax.posterior.Posterior`.
 
     Raises
     ------

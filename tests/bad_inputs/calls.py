@@ -8,7 +8,6 @@ import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import jax
@@ -19,7 +18,7 @@ import numpyro
 import dpjax
 from dpjax import statistics
 from dpjax.private import noise
-from tests.public_api import MODULES, is_called
+from tests.public_api import is_called, public_names
 
 CELLS = statistics.cells("cell", 2)
 TOTAL = statistics.total("y", 0, 1)
@@ -201,16 +200,16 @@ OWN: dict[str, dict[str, Any]] = {
     "dpjax.Privacy": {"notion": "approximate", "epsilon": 1.0, "delta": 1e-6},
     "dpjax.RandomizedResponse": {"keep": 0.75, "num_categories": 2},
     "dpjax.Release": CELL_SUM,
-    "dpjax.Rounded": {"step": 0.5},
+    "dpjax.mechanisms.Rounded": {"step": 0.5},
     "dpjax.UnknownCount": {"prior": dpjax.models.UniformCount(1, 5)},
     "dpjax.from_json": {"text": RELEASE.to_json(), "statistic": CELLS},
     "dpjax.from_numpyro": {"fn": program, "records": ["cell"]},
     "dpjax.impute": {"parameters": MODEL.sample_prior(jax.random.key(0))},
-    "dpjax.invariance_test": {"posterior": None},
-    "dpjax.likelihood_ratio_test": {"full": None, "restricted": None},
-    "dpjax.mechanism_from_published": {"convention": "laplace_epsilon", "published": 1.0, "sensitivity": 1.0},
-    "dpjax.parameter_kernel": {"kernel": "hmc"},
-    "dpjax.private_target": {"fn": program, "records": {"cell": np.zeros(3, int)}},
+    "dpjax.sampler_tests.invariance_test": {"posterior": None},
+    "dpjax.likelihood.likelihood_ratio_test": {"full": None, "restricted": None},
+    "dpjax.release.mechanism_from_published": {"convention": "laplace_epsilon", "published": 1.0, "sensitivity": 1.0},
+    "dpjax.data_augmentation.parameter_kernel": {"kernel": "hmc"},
+    "dpjax.adapters.numpyro.private_target": {"fn": program, "records": {"cell": np.zeros(3, int)}},
     "dpjax.adapters.census.read_noisy_measurements": {"path": "."},
     "dpjax.adapters.diffprivlib.read_count": {"value": 2.0},
     "dpjax.adapters.diffprivlib.read_histogram": {"counts": [1, 2], "edges": [0.0, 0.5, 1.0]},
@@ -357,9 +356,7 @@ def is_built_by_users(value: Any) -> bool:
 def public_functions() -> dict[str, Callable[..., Any]]:
     """What users call, each once, by its path."""
     found: dict[Any, str] = {}
-    for path, module in MODULES.items():
-        for name in sorted(module.__all__):
-            value = getattr(module, name)
-            if not isinstance(value, ModuleType) and is_built_by_users(value):
-                found.setdefault(value, f"{path}.{name}")
+    for path, value in public_names():
+        if is_built_by_users(value):
+            found.setdefault(value, path)
     return {path: value for value, path in found.items()}

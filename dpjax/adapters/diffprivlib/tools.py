@@ -97,7 +97,7 @@ def read_sum(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int
     Returns
     -------
     Release
-        Of a `dpjax.statistics.total`, by `dpjax.Censored` noise.
+        Of a `dpjax.statistics.total`, by `dpjax.mechanisms.Censored` noise.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def read_count(value: int, statistic: Statistic, *, epsilon: float, n: int) -> R
     Returns
     -------
     Release
-        Of the statistic, by `dpjax.Censored` noise.
+        Of the statistic, by `dpjax.mechanisms.Censored` noise.
 
     Raises
     ------
@@ -258,8 +258,8 @@ def read_var(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int
     Returns
     -------
     Release
-        `dpjax.releases.variance` of divisor n, by `dpjax.Truncated` Laplace noise from 0 to a quarter of the squared
-        width of the bounds.
+        `dpjax.releases.variance` of divisor n, by `dpjax.mechanisms.Truncated` Laplace noise from 0 to a quarter of the
+        squared width of the bounds.
 
     Raises
     ------

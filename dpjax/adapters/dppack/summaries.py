@@ -124,7 +124,7 @@ def read_var(
     Returns
     -------
     Release
-        `dpjax.releases.variance` of divisor n − 1, by `dpjax.Truncated` noise.
+        `dpjax.releases.variance` of divisor n − 1, by `dpjax.mechanisms.Truncated` noise.
 
     Raises
     ------

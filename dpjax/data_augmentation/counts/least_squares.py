@@ -37,7 +37,7 @@ class Estimate(NamedTuple):
     --------
     >>> import dpjax, numpy as np
     >>> release = dpjax.Release([4.0, 9.0], dpjax.Gaussian(2.0), dpjax.statistics.cells("cell", 2), n=11)
-    >>> dpjax.least_squares(dpjax.models.categorical(np.ones(2)), release).variance
+    >>> dpjax.data_augmentation.least_squares(dpjax.models.categorical(np.ones(2)), release).variance
     array([2., 2.])
     """
 

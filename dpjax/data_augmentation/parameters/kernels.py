@@ -35,7 +35,7 @@ class ParameterKernel:
     Examples
     --------
     >>> import dpjax
-    >>> kernel = dpjax.parameter_kernel("elliptical_slice", num_steps=2)
+    >>> kernel = dpjax.data_augmentation.parameter_kernel("elliptical_slice", num_steps=2)
     >>> isinstance(kernel, ParameterKernel), kernel.num_steps
     (True, 2)
     """
@@ -227,7 +227,7 @@ def parameter_kernel(kernel: str | KernelBuilder, num_steps: int = 1, **options:
     Examples
     --------
     >>> import dpjax
-    >>> dpjax.parameter_kernel("hmc", num_steps=2, num_leapfrogs=5).num_steps
+    >>> dpjax.data_augmentation.parameter_kernel("hmc", num_steps=2, num_leapfrogs=5).num_steps
     2
     """
     if isinstance(kernel, str):

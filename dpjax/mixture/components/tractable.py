@@ -72,7 +72,7 @@ def find_tractable(channel: Mechanism, component: Component) -> Tractable | None
     >>> normal = dpjax.mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
     >>> find_tractable(dpjax.Laplace(1.0), normal) is not None
     True
-    >>> find_tractable(dpjax.HaarWavelet(1.0, resolution=3), normal) is None
+    >>> find_tractable(dpjax.mechanisms.HaarWavelet(1.0, resolution=3), normal) is None
     True
     """
     if not is_mechanism(channel):

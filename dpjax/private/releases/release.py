@@ -95,8 +95,8 @@ def release(
     -------
     dpjax.Release
         Its mechanism is a `dpjax.Gaussian`; with δ = 0 a `dpjax.DiscreteLaplace` for sums of whole numbers, and a
-        `dpjax.Laplace` for others. It is a `dpjax.Independent` of these for statistics side by side. What is promised
-        is its ``privacy``. ``to_json`` writes all of it.
+        `dpjax.Laplace` for others. It is a `dpjax.mechanisms.Independent` of these for statistics side by side. What is
+        promised is its ``privacy``. ``to_json`` writes all of it.
 
     Raises
     ------

@@ -59,7 +59,7 @@ def objective_perturbation(coefficients: Any, loss: Loss, *, noise: Any, regular
     >>> release = dpjax.releases.objective_perturbation(
     ...     [0.1, 0.8],
     ...     dpjax.statistics.Logistic(norm=1.0),
-    ...     noise=dpjax.VectorLaplace(4.0),
+    ...     noise=dpjax.mechanisms.VectorLaplace(4.0),
     ...     regularization=[0.0, 2.0],
     ...     n=500,
     ... )

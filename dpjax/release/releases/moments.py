@@ -70,7 +70,7 @@ def moments(
     -----
     A linear map for given counts: no density but that of the noise enters. Numbers that were rounded for print give
     sums that are off by half of their last digit times the count, which is to be far below the noise. Within that of a
-    bound of `dpjax.Censored`, or of a whole number under integer noise, sums are taken to be there.
+    bound of `dpjax.mechanisms.Censored`, or of a whole number under integer noise, sums are taken to be there.
 
     Examples
     --------

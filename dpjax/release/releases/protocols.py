@@ -190,7 +190,7 @@ def hadamard_response(
     Returns
     -------
     LocalRelease
-        By a `dpjax.LocalChannel` of all K reports; with `people`, as that of `likelihoods`.
+        By a `dpjax.mechanisms.LocalChannel` of all K reports; with `people`, as that of `likelihoods`.
 
     Raises
     ------

@@ -34,8 +34,8 @@ def likelihoods(
     Returns
     -------
     LocalRelease
-        Its channel lists the different reports once (`dpjax.LocalChannel` with ``complete=False``). New reports cannot
-        be drawn from it.
+        Its channel lists the different reports once (`dpjax.mechanisms.LocalChannel` with ``complete=False``). New
+        reports cannot be drawn from it.
 
     Raises
     ------

@@ -33,7 +33,7 @@ def suppressed(value: Array, statistic: Statistic, limit: int, n: Any, *, least:
     Returns
     -------
     Release
-        By `dpjax.PrimarySuppression`, with -1 in place of NaN.
+        By `dpjax.mechanisms.PrimarySuppression`, with -1 in place of NaN.
 
     Raises
     ------
