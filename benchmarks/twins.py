@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import dpjax
-from benchmarks.effective import compare as beside_nuts
-from benchmarks.effective import measure_nuts, subtract
+from benchmarks.effective import compare as beside_nuts, measure_nuts, subtract
 from benchmarks.regression import INPUTS, make_model, published_release
 from benchmarks.rows import Row
 from benchmarks.timing import time_call

@@ -17,95 +17,49 @@ if TYPE_CHECKING:
         statistics,
     )
     from dpjax._util.jit import enable_compilation_cache as enable_compilation_cache
-    from dpjax.adapters.numpyro import from_numpyro
-    from dpjax.adapters.numpyro import private_target as private_target
+    from dpjax.adapters.numpyro import from_numpyro, private_target as private_target
     from dpjax.base import Model
     from dpjax.clt import sample_clt
     from dpjax.data_augmentation.algorithm import gibbs, impute
-    from dpjax.data_augmentation.counts import counts
-    from dpjax.data_augmentation.counts import least_squares as least_squares
+    from dpjax.data_augmentation.counts import counts, least_squares as least_squares
     from dpjax.data_augmentation.parameters import parameter_kernel as parameter_kernel
     from dpjax.data_augmentation.records import imwg, pcn, soma
     from dpjax.importance import importance_sample
-    from dpjax.likelihood import MaximumLikelihood as MaximumLikelihood
-    from dpjax.likelihood import likelihood_ratio_test as likelihood_ratio_test
-    from dpjax.likelihood import maximum_likelihood
+    from dpjax.likelihood import (
+        MaximumLikelihood as MaximumLikelihood,
+        likelihood_ratio_test as likelihood_ratio_test,
+        maximum_likelihood,
+    )
     from dpjax.mcmc import sample, sample_batch, until
     from dpjax.mechanisms import (
         CellKeys as CellKeys,
-    )
-    from dpjax.mechanisms import (
         Censored as Censored,
-    )
-    from dpjax.mechanisms import (
         DiscreteGaussian,
         DiscreteLaplace,
         Exact,
-        Gaussian,
-        Laplace,
-        RandomizedResponse,
-    )
-    from dpjax.mechanisms import (
         ExponentialMechanism as ExponentialMechanism,
-    )
-    from dpjax.mechanisms import (
+        Gaussian,
         HaarWavelet as HaarWavelet,
-    )
-    from dpjax.mechanisms import (
         Independent as Independent,
-    )
-    from dpjax.mechanisms import (
         KNormLinf as KNormLinf,
-    )
-    from dpjax.mechanisms import (
+        Laplace,
         LocalChannel as LocalChannel,
-    )
-    from dpjax.mechanisms import (
         Mechanism as Mechanism,
-    )
-    from dpjax.mechanisms import (
         MultivariateGaussian as MultivariateGaussian,
-    )
-    from dpjax.mechanisms import (
         PermuteAndFlip as PermuteAndFlip,
-    )
-    from dpjax.mechanisms import (
         PrimarySuppression as PrimarySuppression,
-    )
-    from dpjax.mechanisms import (
         Privacy as Privacy,
-    )
-    from dpjax.mechanisms import (
+        RandomizedResponse,
         RandomRounding as RandomRounding,
-    )
-    from dpjax.mechanisms import (
         ReportNoisyMax as ReportNoisyMax,
-    )
-    from dpjax.mechanisms import (
         Rounded as Rounded,
-    )
-    from dpjax.mechanisms import (
         SmoothedHistogram as SmoothedHistogram,
-    )
-    from dpjax.mechanisms import (
         Staircase as Staircase,
-    )
-    from dpjax.mechanisms import (
         Truncated as Truncated,
-    )
-    from dpjax.mechanisms import (
         Tulap as Tulap,
-    )
-    from dpjax.mechanisms import (
         VectorLaplace as VectorLaplace,
-    )
-    from dpjax.mechanisms import (
         gaussian_scale as gaussian_scale,
-    )
-    from dpjax.mechanisms import (
         laplace_scale as laplace_scale,
-    )
-    from dpjax.mechanisms import (
         zcdp_scale as zcdp_scale,
     )
     from dpjax.posterior import Posterior as Posterior
@@ -119,13 +73,10 @@ if TYPE_CHECKING:
         describe,
         from_json,
         joint,
+        mechanism_from_published as mechanism_from_published,
         releases,
     )
-    from dpjax.release import (
-        mechanism_from_published as mechanism_from_published,
-    )
-    from dpjax.sampler_tests import invariance_test as invariance_test
-    from dpjax.sampler_tests import sbc as sbc
+    from dpjax.sampler_tests import invariance_test as invariance_test, sbc as sbc
     from dpjax.smc import sample_smc
 else:
     __getattr__, _ = lazy_names(

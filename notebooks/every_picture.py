@@ -147,7 +147,7 @@ plt.show()
 # Ranks of the truth among draws are uniform if sampler, model and release agree: bars stay in the grey band.
 
 # %% alt="Three histograms of ranks, for the log-density and the two coefficients, all within their grey bands."
-calibration = dpjax.sbc(jax.random.key(9), model, template, num_replicates=100, num_samples=49)
+calibration = dpjax.sampler_tests.sbc(jax.random.key(9), model, template, num_replicates=100, num_samples=49)
 calibration.plot()
 plt.show()
 

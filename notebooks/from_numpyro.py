@@ -103,7 +103,7 @@ assert np.std(posterior.draws["share_at_25"]) > np.std(without_noise.draws["shar
 # are uniform if model, release and sampler agree.
 
 # %% alt="Histograms of the ranks of the truth for each quantity, within their grey bands."
-calibration = dpjax.sbc(check_key, model, design, num_replicates=100, num_samples=49)
+calibration = dpjax.sampler_tests.sbc(check_key, model, design, num_replicates=100, num_samples=49)
 print(calibration.summary())
 calibration.plot()
 plt.show()

@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from benchmarks.mixture import __main__ as command
-from benchmarks.mixture import problems, speed
+from benchmarks.mixture import __main__ as command, problems, speed
 from benchmarks.mixture.__main__ import EXPERIMENTS
 
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import dpjax
-from benchmarks.tables import __main__ as command
-from benchmarks.tables import county, problems, sizes
+from benchmarks.tables import __main__ as command, county, problems, sizes
 from benchmarks.tables.__main__ import EXPERIMENTS
 
 

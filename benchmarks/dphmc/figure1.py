@@ -10,8 +10,7 @@ import numpy as np
 from scipy.stats import wilcoxon
 
 from benchmarks.dphmc.algorithms import NAMES, count_iterations, make_kernel, run_repeats
-from benchmarks.dphmc.distances import floor
-from benchmarks.dphmc.distances import measure as distances
+from benchmarks.dphmc.distances import floor, measure as distances
 from benchmarks.dphmc.problems import make_problem
 
 EPSILONS = (2, 4, 6, 8, 10, 12, 15)

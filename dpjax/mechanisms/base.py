@@ -47,10 +47,10 @@ class Mechanism(JsonNamed, ABC):
     override any other method, and is then used for what it can do. These attributes are read if it has them:
 
     * ``scale``, the scale [] or [d] of additive noise; the user is warned if that is too small for single precision;
-    * ``mechanism``, another mechanism that it wraps, such as the noise under `dpjax.Censored`;
-    * ``value_size``, if it releases so many draws given the sum, as `dpjax.SmoothedHistogram`, and no noisy sum;
+    * ``mechanism``, another mechanism that it wraps, such as the noise under `dpjax.mechanisms.Censored`;
+    * ``value_size``, if it releases so many draws given the sum, as `mechanisms.SmoothedHistogram`, and no noisy sum;
     * ``num_categories``, if it releases a category 0, ..., k - 1 of each record and never a sum;
-    * ``privacy``, the `dpjax.Privacy` that was stated with the release.
+    * ``privacy``, the `dpjax.mechanisms.Privacy` that was stated with the release.
 
     Notes
     -----

@@ -33,7 +33,7 @@ class FromEpsilon(OfScale):
 
     @classmethod
     def from_epsilon(cls, epsilon: float, sensitivity: float) -> Self:
-        """The mechanism whose noise gives pure ε-DP, of the scale `dpjax.laplace_scale`.
+        """The mechanism whose noise gives pure ε-DP, of the scale `dpjax.mechanisms.laplace_scale`.
 
         Parameters
         ----------
@@ -63,7 +63,7 @@ class FromZCDP(OfScale):
 
     @classmethod
     def from_zcdp(cls, rho: float, sensitivity: float) -> Self:
-        """The mechanism whose noise gives ρ-zCDP, of the scale `dpjax.zcdp_scale`.
+        """The mechanism whose noise gives ρ-zCDP, of the scale `dpjax.mechanisms.zcdp_scale`.
 
         Parameters
         ----------

@@ -32,7 +32,7 @@ class ObjectivePerturbation(Mechanism):
     Parameters
     ----------
     noise
-        The distribution of b: a `dpjax.VectorLaplace`, a `dpjax.KNormLinf` or a `dpjax.Gaussian`.
+        The distribution of b: a `dpjax.mechanisms.VectorLaplace`, a `dpjax.mechanisms.KNormLinf` or a `dpjax.Gaussian`.
     regularization : [d]
         The diagonal of Λ, at least 0.
     privacy

@@ -186,7 +186,7 @@ def read_sources(mechanisms: Any) -> tuple[Any, ...]:
             sources.append(source)
         else:
             expected = "Laplace, Gaussian, DiscreteLaplace or DiscreteGaussian noise"
-            remedy = "Only of these the sum is known. What was rounded in the end is dpjax.Rounded around the sum."
+            remedy = "Only of these the sum is known. What was rounded in the end is mechanisms.Rounded around the sum."
             fail(f"mechanisms[{place}]", name_of(source), expected, remedy, error=TypeError)
     shapes = {np.shape(source.scale) for source in sources} - {()}
     if len(shapes) > 1:

@@ -38,7 +38,7 @@ def joint(*releases: Release | LocalRelease | Microdata) -> Release | Microdata:
     -------
     Release, Microdata
         Of sums alone a `Release`: the values in one vector, under the statistics in one (`dpjax.statistics.stacked`)
-        and the mechanisms side by side (`dpjax.Independent`). Else `Microdata` of all fields, with the sums beside.
+        and the mechanisms side by side (`mechanisms.Independent`). Else `Microdata` of all fields, with the sums beside.
 
     Raises
     ------
@@ -84,7 +84,9 @@ def _fields_of(releases: tuple[Any, ...]) -> dict[str, FieldValues]:
         for part in release.parts:
             if isinstance(part, FieldValues):
                 if part.field in fields:
-                    remedy = "Join two reports of one field by the product of their channels: dpjax.LocalChannel."
+                    remedy = (
+                        "Join two reports of one field by the product of their channels: dpjax.mechanisms.LocalChannel."
+                    )
                     fail(f"releases[{place}]", f"the field {part.field!r} again", "each field once", remedy)
                 fields[part.field] = part
     return fields

@@ -54,7 +54,7 @@ class Release(Printed):
         What was released: the noisy sum over records of the statistic. A number becomes [1]. Of
         `dpjax.statistics.cells` also the table: an array with an axis for each field, or a DataFrame or a Series of
         pandas, whose index and columns are named like the fields. Of a mechanism that releases draws of its own, such
-        as `dpjax.SmoothedHistogram`, the numbers that it drew given the sum.
+        as `dpjax.mechanisms.SmoothedHistogram`, the numbers that it drew given the sum.
     mechanism
         The noise: one of dpjax's mechanisms, or any object with ``log_density(value, statistic) -> []`` and
         ``sample(key, statistic) -> [d]``. What else it may have is in `dpjax.mechanisms.base`.

@@ -1,8 +1,7 @@
 """Counts of records by category: contingency tables, histograms and class-feature counts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from dataclasses import field as dataclass_field
+from dataclasses import dataclass, field as dataclass_field
 from functools import cached_property
 from math import prod
 from typing import Any, ClassVar, Self

@@ -10,8 +10,7 @@ import pytest
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.data_augmentation.counts import drawn_moves
-from dpjax.data_augmentation.counts import moves as core
+from dpjax.data_augmentation.counts import drawn_moves, moves as core
 from dpjax.data_augmentation.counts.counts import make_corners, make_moves
 from dpjax.data_augmentation.counts.fibre import SIGNS, Swap
 from dpjax.data_augmentation.counts.form import count_form

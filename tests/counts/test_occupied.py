@@ -8,8 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dpjax.data_augmentation.counts import drawn_moves
-from dpjax.data_augmentation.counts import moves as core
+from dpjax.data_augmentation.counts import drawn_moves, moves as core
 from dpjax.data_augmentation.counts.counts import make_groups
 from dpjax.data_augmentation.counts.form import count_form
 from dpjax.data_augmentation.counts.sums import CellSums

@@ -11,8 +11,7 @@ from scipy import special, stats
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.data_augmentation.counts import joint_moves
-from dpjax.data_augmentation.counts import moves as core
+from dpjax.data_augmentation.counts import joint_moves, moves as core
 from dpjax.numerics.counts import draw_binomial, draw_multinomial
 from tests.counts import cases, perfect
 from tests.counts.perfect import REJECT, corrected, lattice_p_value

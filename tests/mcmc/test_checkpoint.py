@@ -8,12 +8,10 @@ import numpy as np
 import pytest
 
 from dpjax.data_augmentation.records import soma
-from dpjax.mcmc import run as mcmc_run
-from dpjax.mcmc import starts
+from dpjax.mcmc import run as mcmc_run, starts
 from dpjax.mechanisms import Laplace
 from dpjax.release import Release
-from dpjax.runtime import fingerprint as fingerprint_module
-from dpjax.runtime import run as runtime_run
+from dpjax.runtime import fingerprint as fingerprint_module, run as runtime_run
 from dpjax.runtime.progress import Progress
 from dpjax.runtime.run import next_length
 

@@ -17,8 +17,7 @@ import jax
 import numpy as np
 import pytest
 
-from dpjax.runtime import checkpoint
-from dpjax.runtime import run as runtime_run
+from dpjax.runtime import checkpoint, run as runtime_run
 from dpjax.runtime.checkpoint import CheckpointFile
 from dpjax.runtime.progress import Progress
 from tests.runtime.killed_files import Death, dying

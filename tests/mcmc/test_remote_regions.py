@@ -7,8 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from numpyro import distributions, plate
-from numpyro import sample as site
+from numpyro import distributions, plate, sample as site
 from scipy import special, stats
 
 import dpjax

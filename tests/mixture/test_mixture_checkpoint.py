@@ -16,8 +16,7 @@ import pytest
 import dpjax
 from dpjax import mixture
 from dpjax.mixture.samplers.conditional import Conditional
-from dpjax.runtime import fingerprint
-from dpjax.runtime import run as runtime_run
+from dpjax.runtime import fingerprint, run as runtime_run
 from dpjax.runtime.checkpoint import CheckpointFile
 from dpjax.runtime.progress import Progress
 

@@ -8,8 +8,7 @@ from scipy import stats
 
 from dpjax.models import GammaPrior, InverseGammaPrior, NormalPrior
 from dpjax.numerics.dirichlet import draw_dirichlet
-from dpjax.numerics.gamma import draw_log_gamma
-from dpjax.numerics.gamma import draw_raised as draw_without_boost
+from dpjax.numerics.gamma import draw_log_gamma, draw_raised as draw_without_boost
 from tests.models.cases import INVERSE_GAMMA_COEF, INVERSE_WISHART
 
 NUM_DRAWS = 20_000

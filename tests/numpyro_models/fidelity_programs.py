@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpyro
-from numpyro import distributions as dist
-from numpyro import handlers
+from numpyro import distributions as dist, handlers
 from numpyro.contrib.control_flow import cond, scan
 from numpyro.infer.reparam import LocScaleReparam, TransformReparam
 

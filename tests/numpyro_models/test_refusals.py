@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpyro
 import pytest
-from numpyro import distributions as dist
-from numpyro import handlers
+from numpyro import distributions as dist, handlers
 from numpyro.contrib.control_flow import scan
 from numpyro.distributions import constraints, transforms
 

@@ -5,8 +5,7 @@ import math
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from dpjax.private import Budget, BudgetExceeded, Ledger, Query, accounting, noise_multiplier_for
 from dpjax.private.accounting.closed_form import largest_count, nearly_largest_count

@@ -15,8 +15,7 @@ from dpjax.data_augmentation.records.imwg import systematic_sweep
 from dpjax.models.simulation import init_latent
 from tests.perfect_start import REJECT, parameter_p_value, run
 from tests.records.test_perfect_start import BOUNDED, NORMAL, PARAMETER_LAWS, noise_p
-from tests.records.test_sweeps import RELEASES
-from tests.records.test_sweeps import N as FEW
+from tests.records.test_sweeps import RELEASES, N as FEW
 
 N = 11
 PROBLEMS = 10_000

@@ -9,8 +9,7 @@ import numpy as np
 import dpjax
 from dpjax import coupling, mixture
 from dpjax.coupling import pool
-from dpjax.runtime import checkpoint
-from dpjax.runtime import run as runtime_run
+from dpjax.runtime import checkpoint, run as runtime_run
 from tests.coupling.enumerated import kernel, ones
 
 CHAINS = {"num_chains": 2, "num_warmup": 100, "num_samples": 4_000, "progress": False}

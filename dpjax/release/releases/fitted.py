@@ -25,7 +25,7 @@ def objective_perturbation(coefficients: Any, loss: Loss, *, noise: Any, regular
         The function ``(coefficients [d], record) -> []`` ℓ of one record: convex, and twice differentiable by JAX. One
         of `dpjax.statistics.Logistic`, `Squared` and `Huber`, or any of your own. Build it once.
     noise
-        The distribution of b: `dpjax.VectorLaplace`, `dpjax.KNormLinf` or `dpjax.Gaussian`.
+        The distribution of b: `dpjax.mechanisms.VectorLaplace`, `dpjax.mechanisms.KNormLinf` or `dpjax.Gaussian`.
     regularization : [] or [d]
         The penalty λ, or that of each coefficient; 0 for an intercept that is not penalised. If the objective is a mean
         over n records, n times its penalty.

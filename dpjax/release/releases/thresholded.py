@@ -59,7 +59,7 @@ def thresholded(
     -------
     Release
         Of `dpjax.statistics.cells`. Keys that were not published have for a value the largest below the threshold that
-        the mechanism can release. That is a multiple of the step of `dpjax.Rounded`, a whole number under integer
+        the mechanism can release. That is a multiple of the step of `mechanisms.Rounded`, a whole number under integer
         noise, else the next floating-point number.
 
     Raises
