@@ -73,7 +73,11 @@ class Microdata(Printed):
             remedy = "Pass {field: (values, channel), ...}."
             fail("fields", describe(self.fields), "a dict of record fields, at least one", remedy, error=TypeError)
         masks = read_masks(self.missing, self.fields)
-        read = {name: read_field(name, given, masks.get(name)) for name, given in self.fields.items()}
+        for name in self.fields:
+            if not isinstance(name, str):
+                fail("fields", f"the name {name!r}", "names of record fields", "Pass strings.", error=TypeError)
+        # Sorted, as JAX sorts the entries of a dict.
+        read = {name: read_field(name, given, masks.get(name)) for name, given in sorted(self.fields.items())}
         object.__setattr__(self, "fields", {name: field for name, (field, _) in read.items()})
         object.__setattr__(self, "missing", {name: mask for name, (_, mask) in read.items() if mask is not None})
         for name, field in self.fields.items():
@@ -90,7 +94,10 @@ class Microdata(Printed):
 
     @property
     def observed(self) -> Array:
-        """The released values [n, k], one column for each number of a field; NaN where a value is missing."""
+        """The released values [n, k], one column for each number of a field; NaN where a value is missing.
+
+        The fields are in alphabetical order. A sum beside them is not among the values.
+        """
         columns = [self._with_gaps(name).reshape(self.n, -1) for name in self.fields]
         return jnp.concatenate(columns, axis=1)
 
