@@ -88,11 +88,7 @@ def first_states(
 
 
 @partial(jit_model, static_argnames=("source", "mesh"), ahead=True)
-@over_devices(
-    by_chain=("chain_keys", "chains"),
-    arrays=("release", "rule", "simulated", "tuning", "start", "length", "thin", "adapt"),
-    made=CHAIN_AXES,
-)
+@over_devices(by_chain=Run.SHARED, made=CHAIN_AXES)
 def run_chunk(
     model: Model,
     source: Source,

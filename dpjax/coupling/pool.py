@@ -238,14 +238,14 @@ def fill_lanes(owners: np.ndarray, waiting: int, num_pairs: int) -> tuple[np.nda
 
 
 @partial(jax.jit, static_argnames=("settings", "mesh"))
-@over_devices(by_chain=("owners",), arrays=("key",), made=BY_CHAIN)
+@over_devices(by_chain=("owners",), made=BY_CHAIN)
 def fill(settings: PairSettings, mesh: Mesh | None, *, key: Key, owners: Array) -> Lane:
     """Lanes at the start of these pairs [batch]."""
     return jax.vmap(lambda number: start_lane(settings, key, number))(owners)
 
 
 @partial(jax.jit, static_argnames=("settings", "mesh"))
-@over_devices(by_chain=("lanes",), arrays=("key", "steps"), made=BY_CHAIN)
+@over_devices(by_chain=("lanes",), made=BY_CHAIN)
 def advance(settings: PairSettings, mesh: Mesh | None, *, key: Key, lanes: Lane, steps: Array) -> tuple[Lane, Array]:
     """The lanes after at most `steps` [] further steps, and which of them are done [batch]."""
 

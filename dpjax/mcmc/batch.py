@@ -13,7 +13,7 @@ import numpy as np
 from dpjax._util.jit import compiling, jit_unoptimized
 from dpjax._util.validation import fail
 from dpjax.base import Array, Imputation, Key, Model
-from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, fit_to_prior
+from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
 from dpjax.data_augmentation.plan import check_closed
 from dpjax.data_augmentation.problem import Problem, augment, problem_of, with_equal_capacity, with_refresh
 from dpjax.data_augmentation.records.forms import OwnLatentData
@@ -197,17 +197,8 @@ def split_keys(key: Key, numbers: Array, num_chains: int) -> RunKeys:
 
 def begin(run: BatchRun) -> Status:
     """The status before the first step."""
-    model, uses_tuning = run.problem.model, run.problem.plan.uses_tuning
-    with compiling(run.lower_first(tune_all.eval_shape(model, run.keys.tuning) if uses_tuning else None)):
-        tuning = tune_all.unoptimized(model, run.keys.tuning) if uses_tuning else None
-        return run.open(find_all(run, run.keys.starts), tuning)
-
-
-@jit_model
-def tune_all(model: Model, keys: Key) -> Tuning:
-    """The tuning of each release [release, ...], fitted to draws from the prior of its own."""
-    fitted: Tuning = jax.lax.map(partial(fit_to_prior, model=model), keys)
-    return fitted
+    with compiling(run.lower_first()):
+        return run.open(find_all(run, run.keys.starts), run.first_tuning(), run.first_refresh)
 
 
 def find_all(run: BatchRun, keys: tuple[Key, Key]) -> GibbsState:

@@ -12,7 +12,7 @@ from jax.sharding import Mesh
 
 from dpjax._util.jit import jit_unoptimized
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.data_augmentation.parameters import Tuning, fit_step_size, fit_to_prior, fit_tuning
+from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, fit_step_size, fit_to_prior, fit_tuning
 from dpjax.data_augmentation.plan import SweepPlan, is_open
 from dpjax.data_augmentation.problem import Problem, adapt_plan
 from dpjax.data_augmentation.records.forms import OwnLatentData
@@ -191,15 +191,27 @@ def build_numbered_step(
 
 
 run_chunk = jit_model(
-    over_devices(
-        by_chain=("chain_keys", "chains"),
-        arrays=("release", "tuning", "refresh", "start", "length", "thin"),
-        made=CHAIN_AXES,
-    )(advance_chains),
+    over_devices(by_chain=Run.SHARED, made=CHAIN_AXES)(advance_chains),
     static_argnames=("plan", "collect", "capacity", "mesh"),
     ahead=True,
 )
 """The compiled program of `advance_chains`."""
+
+
+@jit_model
+def tune_to_prior(model: Model, key: Key) -> Tuning:
+    """The tuning fitted to draws from the prior."""
+    return fit_to_prior(key, model)
+
+
+@jit_model
+def adapt(model: Model, parameters: Parameters) -> Tuning:
+    """The tuning fitted to draws [chain, draw, ...] of all chains together."""
+
+    def merge(leaf: Array) -> Array:
+        return leaf.reshape(-1, *leaf.shape[2:])
+
+    return fit_tuning(model, jax.tree.map(merge, parameters))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -212,14 +224,19 @@ class PosteriorRun(Run):
         With the plan as the user wants it; what is tuned is in the status.
     summarized
         Whether the draws are not kept, but entered into a streaming summary.
+    reports
+        Whether acceptance rates and other reports are kept; without them the program is smaller.
     """
 
     PROGRAM: ClassVar[Callable[..., Any]] = staticmethod(run_chunk)
+    TUNE: ClassVar[Any] = staticmethod(tune_to_prior)
+    ADAPT: ClassVar[Any] = staticmethod(adapt)
 
     problem: Problem
-    collect: Collect | None
+    collect: Any
     keys: RunKeys
     summarized: bool = False
+    reports: bool = True
 
     @cached_property
     def state_shapes(self) -> GibbsState:
@@ -260,7 +277,7 @@ class PosteriorRun(Run):
 
     def open(self, state: GibbsState, tuning: Tuning | None, refresh: RefreshTuning | None) -> Status:
         """The status before the first step, with chains at the given starts, to which the step size is fitted."""
-        tuning = adapt_step_size(self, 0, tuning, state)
+        tuning = self.adapt_step(0, tuning, state)
         plan = self.first_plan or adapt_plan(self.problem, state, self.keys.plan)
         return self.open_segment(0, Kernel(plan, tuning, refresh), state)
 
@@ -274,17 +291,18 @@ class PosteriorRun(Run):
 
     def before_draws(self, segment: int, kernel: Kernel, state: GibbsState) -> Status:
         """The status at the start of a segment, without room for draws; tuning and state may be shapes."""
-        accepted = np.zeros((len(self.keys.chains), self.problem.release.n), np.int32)
+        accepted = np.zeros((*self.keys.chains.shape, self.problem.release.n), np.int32) if self.reports else None
         return Status(segment, 0, kernel, Chains(state, accepted))
 
-    def lower_first(self, tuning: Tuning | None) -> Any:
-        """The program of the first chunk, not compiled yet, from the shapes of the tuning.
+    def lower_first(self) -> Any:
+        """The program of the first chunk, not compiled yet.
 
         None where starts decide what the program is, or several devices.
         """
         if self.first_plan is None:
             return None
-        return self.lower(self.before_draws(0, Kernel(self.first_plan, tuning, self.first_refresh), self.state_shapes))
+        kernel = Kernel(self.first_plan, self.tuning_shapes, self.first_refresh)
+        return self.lower(self.before_draws(0, kernel, self.state_shapes))
 
     def store(self, status: Status, chunk: Chunk, length: int) -> tuple[Status, int]:
         """The status after a chunk, whose draws are kept or entered into the streaming summary."""
@@ -296,7 +314,7 @@ class PosteriorRun(Run):
     def close_segment(self, status: Status) -> Status:
         """Adapt the kernel to the segment's draws where the schedule says so, and open the next segment."""
         check_room(self.problem.release, status.draws.reported)
-        kernel, state = adapt_kernel(self, status, adapt, adapt_step_size), status.chains.state
+        kernel, state = self.adapt_kernel(status), status.chains.state
         if status.segment == 0:
             # At the starts the plan was a guess; now the chains have come some way.
             plan = adapt_plan(self.problem, gather_to_host(self.mesh, state), self.keys.plan)
@@ -304,6 +322,33 @@ class PosteriorRun(Run):
         elif status.segment == CHECKED:
             kernel = kernel._replace(plan=check_surrogate(kernel.plan, status.draws.info))
         return self.open_segment(status.segment + 1, kernel, state)
+
+    def adapt_kernel(self, status: Status) -> Kernel:
+        """The kernel of the next segment, adapted to the draws of one where the schedule says so."""
+        model, n, segment = self.problem.model, self.problem.release.n, self.schedule[status.segment]
+        plan, tuning, refresh = status.kernel
+        if not segment.adapt or (tuning is None and refresh is None):
+            return Kernel(plan, tuning, refresh)
+        draws = status.draws.parameters
+        fitted = type(self).ADAPT.unoptimized(model, draws)
+        if tuning is not None:
+            tuning = fitted._replace(step_size=tuning.step_size)
+            tuning = self.adapt_step(status.segment + 1, tuning, gather_to_host(self.mesh, status.chains.state))
+        if refresh is not None:
+            costs, tried = Costs().of(model, plan, n), rates_to_try(plan, n)
+            place = place_of(status.segment, tried)
+            refresh = adapt_refresh(refresh, fitted, tried, place, draws, segment.thin, costs)
+        return Kernel(plan, tuning, refresh)
+
+    def adapt_step(self, segment: int, tuning: Tuning | None, state: GibbsState) -> Tuning | None:
+        """The tuning of a segment, with the step size fitted to where the chains are; None stays None."""
+        kernel = self.problem.plan.parameter_kernel
+        return tuning if tuning is None or kernel is None else self.fit_step(segment, kernel, tuning, state)
+
+    def fit_step(self, segment: int, kernel: ParameterKernel, tuning: Tuning, state: GibbsState) -> Tuning | None:
+        """The tuning with the step size of a parameter kernel fitted to states [chain, ...]."""
+        key = jax.random.fold_in(self.keys.step_size, segment)
+        return fit_step_size(key, self.problem.model, kernel, tuning, state.parameters, state.latent.records)
 
     def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
         """The plan, and the tuning, the chains and the draws."""
@@ -331,31 +376,20 @@ class PosteriorRun(Run):
 
     def first_tuning(self) -> Tuning | None:
         """The tuning fitted to the prior; None where no step of the sweep uses one."""
-        problem = self.problem
-        return tune_to_prior.unoptimized(problem.model, self.keys.tuning) if problem.plan.uses_tuning else None
+        uses_tuning, given = self.problem.plan.uses_tuning, (self.problem.model, self.keys.tuning)
+        return type(self).TUNE.unoptimized(*given) if uses_tuning else None
 
     @cached_property
     def first_refresh(self) -> RefreshTuning | None:
         """The refreshes before any draw is made; None where there are none."""
-        return first_refresh(self.problem)
+        plan, model = self.problem.plan, self.problem.model
+        return prior_alone(model, rates_to_try(plan, self.problem.release.n)) if plan.refresh else None
 
     @cached_property
     def tuning_shapes(self) -> Tuning | None:
         """The shapes and types of the tuning."""
-        problem = self.problem
-        return tune_to_prior.eval_shape(problem.model, self.keys.tuning) if problem.plan.uses_tuning else None
-
-
-@jit_model
-def tune_to_prior(model: Model, key: Key) -> Tuning:
-    """The tuning fitted to draws from the prior."""
-    return fit_to_prior(key, model)
-
-
-def first_refresh(problem: Problem) -> RefreshTuning | None:
-    """The refreshes before any draw is made; None where there are none."""
-    rates = rates_to_try(problem.plan, problem.release.n)
-    return prior_alone(problem.model, rates) if problem.plan.refresh else None
+        uses_tuning, given = self.problem.plan.uses_tuning, (self.problem.model, self.keys.tuning)
+        return type(self).TUNE.eval_shape(*given) if uses_tuning else None
 
 
 def place_of(segment: int, tried: tuple[Rates, ...]) -> int:
@@ -373,53 +407,6 @@ def check_surrogate(plan: SweepPlan, info: dict[str, Array]) -> SweepPlan:
     if plan.noise != "moved by surrogate" or np.mean(info["interweaving_is_accepted"]) >= ENOUGH_ACCEPTED:
         return plan
     return replace(plan, noise="moved")
-
-
-@jit_model
-def adapt(model: Model, parameters: Parameters) -> Tuning:
-    """The tuning fitted to draws [chain, draw, ...] of all chains together."""
-
-    def merge(leaf: Array) -> Array:
-        return leaf.reshape(-1, *leaf.shape[2:])
-
-    return fit_tuning(model, jax.tree.map(merge, parameters))
-
-
-def adapt_kernel(run: Any, status: Status, fit: Any, fit_steps: Callable[..., Tuning | None]) -> Kernel:
-    """The kernel of the next segment, adapted to the draws of one where the schedule says so.
-
-    Parameters
-    ----------
-    run
-        One of `dpjax.sample`, or of a batch.
-    fit
-        The program ``(model, draws) -> tuning``.
-    fit_steps
-        ``(run, segment, tuning, states) -> tuning``, with the step sizes of a segment.
-    """
-    model, n = run.problem.model, run.problem.release.n
-    (plan, tuning, refresh), segment = status.kernel, run.schedule[status.segment]
-    if not segment.adapt or (tuning is None and refresh is None):
-        return status.kernel
-    draws = status.draws.parameters
-    fitted = fit.unoptimized(model, draws)
-    if tuning is not None:
-        tuning = fitted._replace(step_size=tuning.step_size)
-        tuning = fit_steps(run, status.segment + 1, tuning, gather_to_host(run.mesh, status.chains.state))
-    if refresh is not None:
-        costs, tried = Costs().of(model, plan, n), rates_to_try(plan, n)
-        place = place_of(status.segment, tried)
-        refresh = adapt_refresh(refresh, fitted, tried, place, draws, segment.thin, costs)
-    return Kernel(plan, tuning, refresh)
-
-
-def adapt_step_size(run: PosteriorRun, segment: int, tuning: Tuning | None, state: GibbsState) -> Tuning | None:
-    """The tuning of a segment, with the step size fitted to where the chains are, state [chain, ...]."""
-    kernel = run.problem.plan.parameter_kernel
-    if tuning is None or kernel is None:
-        return tuning
-    key = jax.random.fold_in(run.keys.step_size, segment)
-    return fit_step_size(key, run.problem.model, kernel, tuning, state.parameters, state.latent.records)
 
 
 def make_schedule(num_warmup: int, num_samples: int, thin: int, adapt: bool = True) -> tuple[Segment, ...]:

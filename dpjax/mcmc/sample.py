@@ -193,7 +193,7 @@ def begin(run: PosteriorRun, initial: Parameters | Literal["large-sample"] | Non
         Whether the user asked for starts at the Normal approximation; if it is the default, it may fail.
     """
     problem, num_chains = run.problem, len(run.keys.chains)
-    with compiling(run.lower_first(run.tuning_shapes)):
+    with compiling(run.lower_first()):
         start = partial(starts_by(problem.plan.imputation), run.keys.starts, problem.model, problem.release, num_chains)
         if not isinstance(initial, str):
             return run.open(start(initial), run.first_tuning(), run.first_refresh)

@@ -113,11 +113,7 @@ def resize(states: MixtureState, capacity: int) -> MixtureState:
 
 
 @partial(jax.jit, static_argnames=("setup", "collect", "capacity", "mesh"))
-@over_devices(
-    by_chain=("chain_keys", "chains"),
-    arrays=("problem", "start", "length", "thin"),
-    made=CHAIN_AXES,
-)
+@over_devices(by_chain=Run.SHARED, made=CHAIN_AXES)
 def run_chunk(
     setup: Setup,
     collect: Collect | None,

@@ -142,21 +142,23 @@ def spans_processes(mesh: Mesh | None) -> bool:
     return mesh is not None and mesh.is_multi_process
 
 
-def over_devices(*, by_chain: tuple[str, ...], arrays: tuple[str, ...], made: Any) -> Callable[..., Any]:
+def over_devices(*, by_chain: tuple[str, ...], made: Any) -> Callable[..., Any]:
     """A decorator of programs with an argument ``mesh``: each of its devices runs the program on its own chains.
+
+    Keyword-only arguments of the program are arrays. The others decide what is compiled, or are a model.
 
     Parameters
     ----------
     by_chain
-        The names of the arguments with leading axis [chain].
-    arrays
-        Those of other arrays, which are whole on every device. All other arguments decide what is compiled.
+        The names of the arrays with leading axis [chain]; the other arrays are whole on every device.
     made
         The places of the chains in what is returned, such as `BY_CHAIN`.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         signature = inspect.signature(function)
+        arrays = [name for name, one in signature.parameters.items() if one.kind is inspect.Parameter.KEYWORD_ONLY]
+        others = [name for name in arrays if name not in by_chain]
 
         @wraps(function)
         @in_full_precision
@@ -165,7 +167,7 @@ def over_devices(*, by_chain: tuple[str, ...], arrays: tuple[str, ...], made: An
             mesh = given["mesh"]
             if mesh is None:
                 return function(**given)
-            own, whole = ({name: given.pop(name) for name in names} for names in (by_chain, arrays))
+            own, whole = ({name: given.pop(name) for name in names} for names in (by_chain, others))
             # What varies over devices is not followed through the samplers' loops, where it would take many casts.
             specs = {"in_specs": (BY_CHAIN, EVERYWHERE), "out_specs": made, "check_vma": False}
             return jax.shard_map(lambda own, whole: function(**own, **whole, **given), mesh=mesh, **specs)(own, whole)

@@ -185,7 +185,7 @@ def make_chunk(run: Run, target: Target, chain_keys: Key, states: Any, numbers: 
     """A chunk by the program that the run uses; its numbers are those of `run_chunk`."""
     chains = {"chain_keys": chain_keys, "states": states}
     arguments = place(run.mesh, {"target": target, **chains, **numbers}, by_chain=tuple(chains))
-    chunk: Chunk = run_chunk(run.kernel.build, **arguments, capacity=run.capacity, mesh=run.mesh)
+    chunk: Chunk = run_chunk(run.kernel.build, run.capacity, run.mesh, **arguments)
     return chunk
 
 
@@ -235,18 +235,18 @@ def log_priors(target: Target, positions: Any) -> Array:
 
 
 @partial(jax.jit, static_argnames=("build", "capacity", "mesh"))
-@over_devices(by_chain=("chain_keys", "states"), arrays=("target", "start", "length", "thin"), made=CHAIN_AXES)
+@over_devices(by_chain=("chain_keys", "states"), made=CHAIN_AXES)
 def run_chunk(
     build: Callable[[Target], SamplingAlgorithm],
+    capacity: int,
+    mesh: Mesh | None,
+    *,
     target: Target,
     chain_keys: Key,
     states: Any,
-    *,
     start: Array,
     length: Array,
     thin: Array,
-    capacity: int,
-    mesh: Mesh | None,
 ) -> Chunk:
     """Exactly ``length * thin`` iterations from number `start` on; every `thin`-th position is kept.
 
