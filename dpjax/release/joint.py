@@ -38,7 +38,7 @@ def joint(*releases: Release | LocalRelease | Microdata) -> Release | Microdata:
     -------
     Release, Microdata
         Of sums alone a `Release`: the values in one vector, under the statistics in one (`dpjax.statistics.stacked`)
-        and the mechanisms side by side (`mechanisms.Independent`). Else `Microdata` of all fields, with the sums beside.
+        and the mechanisms side by side (`Independent`). Else `Microdata` of all fields, with the sums beside.
 
     Raises
     ------

@@ -55,7 +55,7 @@ def read_mean(value: float, bounds: Bounds, *, field: str, epsilon: float, n: in
     Returns
     -------
     Release
-        The release of a `dpjax.statistics.mean`, by `mechanisms.Censored` Laplace noise: a value at a bound is one at or
+        The release of a `dpjax.statistics.mean`, by `Censored` Laplace noise: a value at a bound is one at or
         beyond it.
 
     Raises

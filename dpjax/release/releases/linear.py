@@ -50,7 +50,7 @@ def linear(
     -------
     Release
         With noise before, of a matrix whose columns are linearly independent: the noisy sums themselves, which follow.
-        If the rows are independent: `mechanisms.MultivariateGaussian` noise on the combinations (`dpjax.statistics.linear`),
+        If the rows are independent: `MultivariateGaussian` noise on the combinations (`dpjax.statistics.linear`),
         if the noise was Gaussian. With noise after: the mechanism on the combinations.
 
     Raises
@@ -62,7 +62,7 @@ def linear(
     Notes
     -----
     Sums that follow are known to the rounding of floats, and to half of the last decimal that was published. Within
-    that of a bound of `mechanisms.Censored`, or of a whole number under integer noise, they are taken to be there. So the
+    that of a bound of `Censored`, or of a whole number under integer noise, they are taken to be there. So the
     last decimal is to be far below the noise. Whole numbers are taken for exact ones.
 
     Examples

@@ -29,7 +29,7 @@ def variance(
     value
         The published variance; of a published standard deviation the square.
     noise
-        The noise on the variance: such as `dpjax.Laplace`, or that in `mechanisms.Truncated`, if it was drawn anew until
+        The noise on the variance: such as `dpjax.Laplace`, or that in `Truncated`, if it was drawn anew until
         the variance was positive.
     field
         The record field [].
