@@ -89,7 +89,7 @@ wheel:
 
 # Refuses until versions, dates and addresses agree; then runs every check, and builds the site. Pushes and uploads nothing.
 release: $(VENV)/installed
-	$(BIN)/python -m tests.release
+	$(BIN)/python -m tests.versions
 	.ci/run
 	$(MAKE) notebooks site-version wheel
 

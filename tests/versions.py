@@ -1,4 +1,4 @@
-"""What must agree before a version is released: ``python -m tests.release`` lists what does not.
+"""What must agree before a version is released: ``python -m tests.versions`` lists what does not.
 
 ``make release`` runs it, then every check, and builds the site and the wheel. It pushes and uploads nothing.
 """
