@@ -124,8 +124,6 @@ __all__ = [
     "Gaussian",
     "Laplace",
     "LocalRelease",
-    "MaximumLikelihood",
-    "Mechanism",
     "Microdata",
     "Model",
     "RandomizedResponse",
