@@ -205,10 +205,10 @@ class CLTRun(Run):
         states = first_states.unoptimized(self.model, self.source, **self.arrays, places=self.places)
         return self.open_segment(0, self.at_starts(states))
 
-    def lower_first(self) -> Any:
-        """The program of the first chunk, not compiled yet; tuning and places may be shapes."""
+    def first_shapes(self) -> Status:
+        """The status before the first step; tuning and places may be shapes."""
         states = first_states.eval_shape(self.model, self.source, **self.arrays, places=self.places)
-        return self.lower(Status(0, 0, None, self.at_starts(states)))
+        return Status(0, 0, None, self.at_starts(states))
 
     def at_starts(self, states: HMCState) -> Chains:
         """What the chains carry at these states, or their shapes."""

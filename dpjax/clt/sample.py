@@ -25,7 +25,7 @@ from dpjax.release import Release
 from dpjax.runtime.devices import Devices, choose_mesh
 from dpjax.runtime.fingerprint import identify_keys
 from dpjax.runtime.progress import ShowProgress
-from dpjax.runtime.run import Status, finish, is_interrupted
+from dpjax.runtime.run import Status, at_work, finish, is_interrupted
 
 __all__ = ["Drawn", "Size", "draw"]
 
@@ -244,10 +244,11 @@ def draw(
         schedule=make_schedule(size.num_warmup, size.num_samples),
         mesh=mesh,
     )
-    with one_blas_thread(), compiling(run.lower_first()):
+    with at_work(None), compiling(run.lower_first()):
         search = find_starts.unoptimized if is_small(model, release, source, rules[0]) else find_starts
         starts = search(*given)
         check_starts(starts, release)
         run = replace(run, tuning=starts.tuning, places=starts.places)
         status = run.open()
-    return Drawn(run, finish(run, lambda: status, None, progress), rules[1], size.num_points, keys.skewness)
+    with at_work(None):
+        return Drawn(run, finish(run, status, None, progress), rules[1], size.num_points, keys.skewness)

@@ -35,7 +35,7 @@ from dpjax.release.base import is_release
 from dpjax.runtime.devices import Devices, choose_mesh, gather_to_host, to_host
 from dpjax.runtime.fingerprint import identify_keys
 from dpjax.runtime.progress import ShowProgress
-from dpjax.runtime.run import Status, check_run, finish, is_interrupted
+from dpjax.runtime.run import Status, at_work, check_run, finish, is_interrupted
 
 __all__ = ["begin", "sample_batch", "split_keys", "stack"]
 
@@ -139,7 +139,9 @@ def sample_batch(
     problem = problems[0].planned(imputation=noisiest(problems).closed)
     stacked = stack(check_formed([each.release for each in problems]))
     run = BatchRun(problem=problem, releases=stacked, collect=kept, keys=keys, schedule=schedule, mesh=mesh)
-    return report(run, problems, finish(run, partial(begin, run), None, progress))
+    with at_work(None):
+        status = finish(run, begin(run), None, progress)
+    return report(run, problems, status)
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, fit_step_size, fit_to_prior
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.refresh import Rates, RefreshTuning
-from dpjax.mcmc.run import Chains, Collect, PosteriorRun, adapt, advance_chains, choose_capacity
+from dpjax.mcmc.run import Collect, PosteriorRun, adapt, advance_chains, choose_capacity
+from dpjax.mcmc.step import Chains
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.release import PrivateRelease

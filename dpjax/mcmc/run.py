@@ -17,16 +17,17 @@ from dpjax.data_augmentation.plan import SweepPlan, is_open
 from dpjax.data_augmentation.problem import Problem, adapt_plan
 from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.records.unknown_number import check_room
-from dpjax.data_augmentation.refresh import Rates, RefreshInfo, RefreshTuning, prior_alone
-from dpjax.data_augmentation.sweep import GibbsInfo, Sweep, build_mixed_step, build_sweep
+from dpjax.data_augmentation.refresh import Rates, RefreshTuning, prior_alone
+from dpjax.data_augmentation.sweep import build_sweep
 from dpjax.diagnostics.streaming import StreamingSummary, empty_summary
-from dpjax.mcmc.draws import Draw, Reports, add_refreshes, average, num_numbers, numbers_of, report
+from dpjax.mcmc.draws import Draw, average, num_numbers, numbers_of
 from dpjax.mcmc.rates import Costs, adapt_refresh, rates_to_try
+from dpjax.mcmc.step import Chains, build_step
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import Arrays, fill, read_place
-from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Segment, Step, make_draws, most_draws, num_bytes
+from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Segment, make_draws, most_draws, num_bytes
 from dpjax.runtime.devices import gather_to_host, over_devices
 from dpjax.runtime.fingerprint import plain_values, restore
 from dpjax.runtime.run import Run, Status
@@ -79,27 +80,6 @@ class Kernel(NamedTuple):
     refresh: RefreshTuning | None = None
 
 
-class Chains(NamedTuple):
-    """What the chains carry from step to step.
-
-    Attributes
-    ----------
-    state
-        The states, leading axis [chain].
-    accepted
-        How many proposals each record has accepted since sampling began, int32 [chain, n]; None where no rates are
-        kept.
-    """
-
-    state: GibbsState
-    accepted: Array | np.ndarray | None
-
-    def after(self, state: GibbsState, accepted: Array) -> "Chains":
-        """One chain in its next state, with what each record accepted in this step counted [n]."""
-        assert self.accepted is not None
-        return Chains(state, self.accepted + accepted.astype(self.accepted.dtype))
-
-
 def advance_chains(
     model: Model,
     plan: SweepPlan,
@@ -126,10 +106,6 @@ def advance_chains(
         The devices that share the chains, for `over_devices`; nothing here depends on it.
     """
     sweep = build_sweep(model, release, plan)
-    if refresh is None:
-        step: Step = build_step(sweep, tuning)
-    else:
-        step = build_numbered_step(build_mixed_step(model, release, sweep, tuning, refresh, keep_reports))
 
     def complete(key: Key, chain: Chains, total: dict[str, Array]) -> tuple[Chains, dict[str, Array]]:
         state, num_nonfinite = sweep.complete(key, chain.state)
@@ -143,7 +119,7 @@ def advance_chains(
         return Draw(chain.state.parameters, derived, reported, average(total, thin), collected)
 
     return make_draws(
-        step,
+        build_step(model, release, sweep, tuning, refresh),
         keep,
         chain_keys=chain_keys,
         states=chains,
@@ -155,39 +131,6 @@ def advance_chains(
         in_turn=num_bytes(chains.state.latent.records) > MANY_BYTES * chain_keys.shape[0],
         numbered=refresh is not None,
     )
-
-
-def keep_reports(info: GibbsInfo) -> tuple[Reports, Array]:
-    """The reports on a sweep, and how many proposals each record accepted in it [n]."""
-    return report(info), info.imputation.accepted
-
-
-def build_step(sweep: Sweep, tuning: Tuning | None) -> Callable[[Key, Chains], tuple[Chains, Reports]]:
-    """The step ``(key, chain) -> (chain, reports)`` that is one sweep."""
-
-    def step(key: Key, chain: Chains) -> tuple[Chains, Reports]:
-        state, info = sweep.move(key, chain.state, tuning)
-        if chain.accepted is None:
-            return Chains(state, None), {}
-        reports, accepted = keep_reports(info)
-        return chain.after(state, accepted), reports
-
-    return step
-
-
-def build_numbered_step(
-    mixed: Callable[[Key, Array, GibbsState], tuple[GibbsState, tuple[Reports, Array], Array, RefreshInfo]],
-) -> Callable[[Key, Chains, Array], tuple[Chains, Reports]]:
-    """The step ``(key, chain, number) -> (chain, reports)`` of `build_mixed_step`.
-
-    Rates are reported as sums over the sweeps, or the refreshes, that were made; their numbers are reported beside.
-    """
-
-    def step(key: Key, chain: Chains, number: Array) -> tuple[Chains, Reports]:
-        state, (reports, accepted), num_sweeps, info = mixed(key, number, chain.state)
-        return chain.after(state, accepted), add_refreshes(reports, num_sweeps, info)
-
-    return step
 
 
 run_chunk = jit_model(
@@ -294,15 +237,11 @@ class PosteriorRun(Run):
         accepted = np.zeros((*self.keys.chains.shape, self.problem.release.n), np.int32) if self.reports else None
         return Status(segment, 0, kernel, Chains(state, accepted))
 
-    def lower_first(self) -> Any:
-        """The program of the first chunk, not compiled yet.
-
-        None where starts decide what the program is, or several devices.
-        """
+    def first_shapes(self) -> Status | None:
+        """The status before the first step, with shapes for arrays; None where starts decide what the program is."""
         if self.first_plan is None:
             return None
-        kernel = Kernel(self.first_plan, self.tuning_shapes, self.first_refresh)
-        return self.lower(self.before_draws(0, kernel, self.state_shapes))
+        return self.before_draws(0, Kernel(self.first_plan, self.tuning_shapes, self.first_refresh), self.state_shapes)
 
     def store(self, status: Status, chunk: Chunk, length: int) -> tuple[Status, int]:
         """The status after a chunk, whose draws are kept or entered into the streaming summary."""

@@ -30,7 +30,7 @@ from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
 from dpjax.runtime.devices import Devices, choose_mesh, gather_to_host, to_host
 from dpjax.runtime.fingerprint import identify_keys
 from dpjax.runtime.progress import ShowProgress
-from dpjax.runtime.run import Status, check_run, finish
+from dpjax.runtime.run import Status, at_work, check_run, find_saved, finish
 
 FAR_STARTS = (
     "The chains start from the prior: the Normal approximation that they would start from failed ({error}). With many "
@@ -180,7 +180,8 @@ def sample(
     check_collect(collect, run.state_shapes)
     file = None if path is None else PeriodicCheckpoint(path, make_fingerprint(key, run, initial), mesh, run.pack)
     watch = make_watch(until, run, partial(look, run.problem.model), began)
-    status = finish(run, partial(begin, run, initial, asked), file, progress, watch)
+    with at_work(file):
+        status = finish(run, find_saved(run, file) or begin(run, initial, asked), file, progress, watch)
     return report(run, status, initial, file, watch)
 
 
@@ -204,7 +205,7 @@ def begin(run: PosteriorRun, initial: Parameters | Literal["large-sample"] | Non
         except ValueError as error:
             if asked:
                 raise
-            warnings.warn(FAR_STARTS.format(error=error), stacklevel=5)
+            warnings.warn(FAR_STARTS.format(error=error), stacklevel=3)
             return run.open(start(None), run.first_tuning(), run.first_refresh)
         return run.open(equilibrate(record_key, run, states), *tune_by(run, draws))
 

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from dpjax._util.jit import compiling, jit_unoptimized
+from dpjax._util.jit import jit_unoptimized
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState, Theta
 from dpjax.mixture.problem import Problem
@@ -186,8 +186,11 @@ class MixtureRun(Run):
     def open(self) -> Status:
         """The status before the first step."""
         few = self.problem.n * len(self.start_keys) <= FEW_RECORDS
-        with compiling(self.lower(self.at_starts(self.shapes_of_starts(self.setup)))):
-            return self.at_starts((start_few if few else start_many)(self.problem, self.setup, *self.starts))
+        return self.at_starts((start_few if few else start_many)(self.problem, self.setup, *self.starts))
+
+    def first_shapes(self) -> Status:
+        """The status before the first step, with shapes for the states."""
+        return self.at_starts(self.shapes_of_starts(self.setup))
 
     def at_starts(self, states: MixtureState) -> Status:
         """The status before the first step, with chains at these states or their shapes."""

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.jit import compiling
 from dpjax.base import Key
 from dpjax.diagnostics.warnings import warn_of_nonfinite
 from dpjax.mcmc.until import Look, Until, UntilEnough, check_until, how_it_ended, look_at, make_watch
@@ -25,7 +26,7 @@ from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
 from dpjax.runtime.devices import Devices, choose_mesh, gather_to_host
 from dpjax.runtime.fingerprint import Plain, identify_arrays, identify_parts, identify_run, plain_values
 from dpjax.runtime.progress import ShowProgress
-from dpjax.runtime.run import Status, check_run, finish
+from dpjax.runtime.run import Status, at_work, check_run, find_saved, finish
 
 __all__ = ["sample"]
 
@@ -152,7 +153,15 @@ def sample(
     )
     file = None if path is None else PeriodicCheckpoint(path, make_fingerprint(key, run), mesh, run.pack)
     watch = make_watch(until, run, partial(look, problem), began)
-    return report(run, finish(run, run.open, file, progress, watch), file, watch)
+    with at_work(file):
+        status = finish(run, find_saved(run, file) or begin(run), file, progress, watch)
+    return report(run, status, file, watch)
+
+
+def begin(run: MixtureRun) -> Status:
+    """The status before the first step."""
+    with compiling(run.lower_first()):
+        return run.open()
 
 
 def split_key(key: Key, num_chains: int) -> tuple[Key, Key]:

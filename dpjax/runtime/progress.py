@@ -85,10 +85,6 @@ class Progress:
     def __exit__(self, *error: object) -> None:
         self.bar.close()
 
-    def resume(self, done: int) -> None:
-        """Begin after some steps, which the time left is not estimated by."""
-        self.bar.initial = self.bar.n = done
-
     def advance(self, steps: int, phase: str) -> None:
         """Move on by some steps of a phase, such as ``"warm-up"``."""
         self.bar.set_description(phase, refresh=False)

@@ -12,8 +12,8 @@ import math
 import time
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -29,7 +29,7 @@ from dpjax.runtime.chunk import Chunk, Segment
 from dpjax.runtime.devices import place, same_everywhere, to_host
 from dpjax.runtime.progress import Progress, ShowProgress, check_progress
 
-__all__ = ["Run", "Status", "Watch", "check_run", "finish", "is_interrupted"]
+__all__ = ["Run", "Status", "Watch", "at_work", "check_run", "find_saved", "finish", "is_interrupted"]
 
 TARGET_SECONDS = 0.25
 FASTEST_GROWTH = 8
@@ -129,6 +129,15 @@ class Run(ABC):
         """The shapes and types of what a chunk leaves."""
         return type(self).PROGRAM.eval_shape(*self.static(status), **self.arguments(status, 0))  # type: ignore[attr-defined]
 
+    def first_shapes(self) -> Status | None:
+        """The status before the first step, with shapes for arrays; None where starts decide what the program is."""
+        raise NotImplementedError
+
+    def lower_first(self) -> Any:
+        """The program of the first chunk, to be compiled while starts are looked for; None if it is not known yet."""
+        status = self.first_shapes()
+        return None if status is None else self.lower(status)
+
     def lower(self, status: Status) -> Any:
         """The program of the next chunk, to be compiled ahead; arrays of the status may be shapes.
 
@@ -192,19 +201,29 @@ class Watch:
         return False
 
 
+@contextmanager
+def at_work(file: PeriodicCheckpoint | None) -> Iterator[None]:
+    """While the file is held for a run alone, and the host's linear algebra has one thread, as XLA has the others."""
+    with nullcontext() if file is None else file.held(), one_blas_thread():
+        yield
+
+
+def find_saved(run: Run, file: PeriodicCheckpoint | None) -> Status | None:
+    """The status in the file; None where there is none."""
+    return None if file is None else file.load(run.restore)
+
+
 def finish(
-    run: Run,
-    begin: Callable[[], Status],
-    file: PeriodicCheckpoint | None,
-    show: ShowProgress,
-    watch: Watch | None = None,
+    run: Run, status: Status, file: PeriodicCheckpoint | None, show: ShowProgress, watch: Watch | None = None
 ) -> Status:
     """Make chunks until all draws are made, or enough, or until an interruption; the status of the last whole chunk.
 
+    Callers hand their status on and do not hold it: each copy of the states counts where n is large.
+
     Parameters
     ----------
-    begin
-        Makes the status before the first step, unless the file holds a later one.
+    status
+        The one to go on from.
     file
         Where the run is saved from time to time and at its end.
     show
@@ -212,28 +231,19 @@ def finish(
     watch
         What may end the run before.
     """
-    with nullcontext() if file is None else file.held(), one_blas_thread():
-        saved = None if file is None else file.load(run.restore)
-        with Progress(run.schedule[-1].stop, 0, show) as bar:
-            # Statuses are handed on and not held: each copy of the states counts if n is large.
-            return make_chunks(run, begin() if saved is None else saved, file, bar, watch or Watch())
-
-
-def make_chunks(run: Run, status: Status, file: PeriodicCheckpoint | None, bar: Progress, watch: Watch) -> Status:
-    """The loop of `finish`."""
-    length = 1
-    bar.resume(run.steps_made(status))
-    try:
-        while not (run.is_done(status) or watch.is_enough(status)):
-            segment, began = run.schedule[status.segment], time.perf_counter()
-            status, made = run.make_chunk(status, int(min(length, watch.room(status))))
-            length = next_length(made, time.perf_counter() - began)
-            if file is not None:
-                file.save_sometimes(status)
-            bar.advance(made * segment.thin, segment.phase)
-    except KeyboardInterrupt:
-        if file is not None and file.is_shared:
-            raise  # each process stops elsewhere: the file has the last place where they were together
+    length, watch = 1, watch or Watch()
+    with Progress(run.schedule[-1].stop, run.steps_made(status), show) as bar:
+        try:
+            while not (run.is_done(status) or watch.is_enough(status)):
+                segment, began = run.schedule[status.segment], time.perf_counter()
+                status, made = run.make_chunk(status, int(min(length, watch.room(status))))
+                length = next_length(made, time.perf_counter() - began)
+                if file is not None:
+                    file.save_sometimes(status)
+                bar.advance(made * segment.thin, segment.phase)
+        except KeyboardInterrupt:
+            if file is not None and file.is_shared:
+                raise  # each process stops elsewhere: the file has the last place where they were together
     if file is not None:
         file.save_last(status)
     return status
