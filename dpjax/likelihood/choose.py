@@ -22,7 +22,7 @@ from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.likelihood.approximate import Approximate, scale_rules
 from dpjax.likelihood.imputed import Imputed
 from dpjax.likelihood.surface import Surface
-from dpjax.mcmc.starts import holding, starts_by
+from dpjax.mcmc.starts import given_parameters, starts_by
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_derived, check_parameters
 from dpjax.models.record_noise import support_size
@@ -128,7 +128,7 @@ def choose_latent(model: Model, release: PrivateRelease, imputation: Imputation 
     chosen = choose_imputation(model, release, wanted)
     if imputation is not None:
         check_closed(chosen, imputation)
-    return holding(chosen, model, release)
+    return given_parameters(chosen, model, release)
 
 
 def open_surface(

@@ -302,7 +302,7 @@ def climb(
     nearby
         The information [k, k] at an estimate nearby, which steadies the steps while chains are short.
     report
-        Is told of the sweeps made.
+        Is called with the sweeps made.
     """
     pace = Pace(precision, num_steps, min(FIRST_LENGTH, num_steps), with_errors)
     nothing = Held(np.zeros_like(vectors), np.zeros(len(vectors)))

@@ -1,4 +1,4 @@
-"""What is to be told of a maximum-likelihood estimate: missing precision, flat directions, and boundaries."""
+"""What is to be said of a maximum-likelihood estimate: missing precision, flat directions, and boundaries."""
 
 import warnings
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ STEEP = -0.5
 
 
 def find_remarks(surface: Surface, fitted: Climb, looks: Looks) -> tuple[str, ...]:
-    """What is to be told of a fit, and of what is seen away from it."""
+    """What is to be said of a fit, and of what is seen away from it."""
     remarks = []
     if not fitted.settled[0]:
         text = f"The Monte Carlo error of the estimate is {fitted.errors[0]:.2g} standard errors, or that of the"
@@ -54,11 +54,11 @@ def find_flat(surface: Surface, fitted: Climb, looks: Looks) -> Iterator[str]:
 
 def find_boundaries(surface: Surface, fitted: Climb, looks: Looks, flat: Any) -> Iterator[str]:
     """Along which directions the likelihood hardly falls, a standard error away from the estimate."""
-    told = set(flat)
+    said = set(flat)
     for step in looks.steps[looks.at_boundary]:
         name = name_direction(surface, fitted, step)
-        if name not in told:
-            told.add(name)
+        if name not in said:
+            said.add(name)
             yield (
                 f"The likelihood hardly falls a standard error away from the estimate, as {name} changes: it is "
                 "at a boundary or drifts towards one, as where data are separated. Wald intervals fail there; see "

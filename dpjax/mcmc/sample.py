@@ -22,7 +22,16 @@ from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
 from dpjax.mcmc.inputs import check_collect, check_initial, check_keep, default_initial
 from dpjax.mcmc.run import Collect, PosteriorRun, has_check, make_schedule, split_key
 from dpjax.mcmc.starts import draw_large, equilibrate, starts_by, tune_by
-from dpjax.mcmc.until import Look, Until, UntilEnough, check_until, how_it_ended, look_at, look_at_figures, make_watch
+from dpjax.mcmc.until import (
+    Convergence,
+    Until,
+    UntilEnough,
+    assess,
+    assess_figures,
+    check_until,
+    how_it_ended,
+    make_stopping_rule,
+)
 from dpjax.models.positions import check_derived
 from dpjax.posterior.posterior import Posterior
 from dpjax.posterior.streaming import NotKept
@@ -183,10 +192,8 @@ def sample(
     )
     check_collect(collect, run.state_shapes)
     file = None if path is None else PeriodicCheckpoint(path, make_fingerprint(key, run, initial), mesh, run.pack)
-    watch = make_watch(until, run, partial(look, run.model), began)
-    made = report(
-        run, given, finish(run, partial(begin, run, given, initial, asked), file, progress, watch), file, watch
-    )
+    rule = make_stopping_rule(until, run, partial(assess_run, run.model), began)
+    made = report(run, given, finish(run, partial(begin, run, given, initial, asked), file, progress, rule), file, rule)
     return replace(made, settings=asked_of(plan, schedule[-1], initial))
 
 
@@ -226,13 +233,13 @@ def draws_of(status: Status) -> dict[str, np.ndarray]:
     return {name: leaf[:, : status.filled] for name, leaf in drawn_of(status.draws).items()}
 
 
-def look(model: Model, status: Status) -> Look:
+def assess_run(model: Model, status: Status) -> Convergence:
     """How good the draws made so far are."""
     if status.streaming is None:
         draws = draws_of(status)
-        return look_at(draws, free_numbers(model, draws))
+        return assess(draws, free_numbers(model, draws))
     streaming = read_streaming(status.draws, status.streaming)
-    return look_at_figures(streaming.figures(), free_numbers(model, streaming.spreads()))
+    return assess_figures(streaming.figures(), free_numbers(model, streaming.spreads()))
 
 
 def report(
@@ -240,7 +247,7 @@ def report(
     given: tuple[Model, PrivateRelease],
     status: Status,
     file: PeriodicCheckpoint | None,
-    watch: UntilEnough | None,
+    rule: UntilEnough | None,
 ) -> Posterior:
     """The posterior of the draws made, with a warning if some are missing and an error if all are.
 
@@ -249,7 +256,7 @@ def report(
     given
         Model and release as the user knows them.
     """
-    interrupted, ended = how_it_ended("sample", run, status, file, watch, stacklevel=3)
+    interrupted, ended = how_it_ended("sample", run, status, file, rule, stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
     streaming = None if status.streaming is None else read_streaming(draws, status.streaming)
     info = fill_gaps(draws.info) if streaming is None else reports_of(draws, streaming)

@@ -38,7 +38,7 @@ TEMPERATURE = 4.0
 FEW_RECORDS = 2**16
 """Of all chains together: with more, a search by a program that was compiled quickly takes longer than it saves."""
 
-__all__ = ["draw_large", "equilibrate", "holding", "impute_all", "tune_by"]
+__all__ = ["draw_large", "equilibrate", "given_parameters", "impute_all", "tune_by"]
 
 
 NUM_WARMUP, NUM_DRAWS = 300, 250
@@ -270,7 +270,7 @@ def climb(model: Model, key: Key, release: PrivateRelease, best: Candidate) -> C
     return jax.lax.while_loop(wanted, body, (jnp.array(0), best))[1]
 
 
-def holding(imputation: Imputation, model: Model, release: PrivateRelease) -> Imputation:
+def given_parameters(imputation: Imputation, model: Model, release: PrivateRelease) -> Imputation:
     """The imputation by which records move while the parameters are held, with every open option closed."""
     closed = close(imputation, model, release)
     return closed.given_parameters() if isinstance(closed, OwnLatentData) else closed
@@ -315,5 +315,5 @@ def tune_by(run: PosteriorRun, draws: Parameters) -> tuple[Tuning | None, Refres
 
 def equilibrate(key: Key, run: PosteriorRun, states: GibbsState) -> GibbsState:
     """States [chain, ...] whose records have had time to reach their distribution given parameters and release."""
-    held = holding(run.plan.imputation, run.model, run.release)
+    held = given_parameters(run.plan.imputation, run.model, run.release)
     return impute_all(run.model, held, key, run.release, states, jnp.asarray(SWEEPS))

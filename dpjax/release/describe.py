@@ -21,7 +21,7 @@ from dpjax.statistics.base import Norm, dimension_of, is_whole, words_of
 __all__ = ["Unpromised", "describe", "local_promise", "promise"]
 
 DELTA = 1e-6
-"""The δ at which ρ is also told as ε."""
+"""The δ at which ρ is also stated as ε."""
 
 RELATIONS: dict[Neighbours, str] = {
     "replace-one": "Where one record is replaced",
@@ -53,7 +53,7 @@ def describe(release: Release | LocalRelease) -> str:
     Notes
     -----
     ε of Laplace noise is Δ₁ / b, ρ of Gaussian noise Δ₂² / 2σ²; independent releases add up; clamping costs nothing.
-    And ρ is told as ε at δ = 10⁻⁶ (`dpjax.mechanisms.zcdp_epsilon`). All of it presumes noise as the mechanism says:
+    And ρ is stated as ε at δ = 10⁻⁶ (`dpjax.mechanisms.zcdp_epsilon`). All of it presumes noise as the mechanism says:
     that of a program with floating-point numbers has gaps, which only those who made the release can speak of. Integer
     noise gives away sums that are not whole: of those that are not known to be, the text says so.
 
@@ -77,7 +77,7 @@ def describe(release: Release | LocalRelease) -> str:
         f"{sentence(words_of(release.statistic))}, over {number(release.n)}: {quantity(len(release.value), 'number')}."
     ]
     lines += [f"Noise: {release.mechanism.words()}."]
-    lines += [f"{words}: {told(release, relation)}." for relation, words in RELATIONS.items()]
+    lines += [f"{words}: {what_is_kept(release, relation)}." for relation, words in RELATIONS.items()]
     whole = [release.mechanism] if release.mechanism.parts is not None else []
     return "\n".join([*lines, stated([*whole, *mechanisms(release)])])
 
@@ -95,7 +95,7 @@ def local_lines(release: LocalRelease) -> list[str]:
     ]
 
 
-def told(release: Release, neighbours: Neighbours) -> str:
+def what_is_kept(release: Release, neighbours: Neighbours) -> str:
     """What the value promises under a relation, or why that is not known."""
     try:
         kept = promise_in_words(promise(release, neighbours))

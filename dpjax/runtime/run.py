@@ -29,7 +29,7 @@ from dpjax.runtime.chunk import Chunk, Segment
 from dpjax.runtime.devices import place, same_everywhere, to_host
 from dpjax.runtime.progress import Progress, ShowProgress, check_progress
 
-__all__ = ["Run", "Status", "Watch", "check_run", "finish", "is_interrupted"]
+__all__ = ["Run", "Status", "StoppingRule", "check_run", "finish", "is_interrupted"]
 
 TARGET_SECONDS = 0.25
 FASTEST_GROWTH = 8
@@ -180,7 +180,7 @@ class Run(ABC):
         raise NotImplementedError
 
 
-class Watch:
+class StoppingRule:
     """What may end a run before its last draw; by itself nothing does."""
 
     def room(self, status: Status) -> float:
@@ -197,7 +197,7 @@ def finish(
     begin: Callable[[], Status],
     file: PeriodicCheckpoint | None,
     show: ShowProgress,
-    watch: Watch | None = None,
+    rule: StoppingRule | None = None,
 ) -> Status:
     """Make chunks until all draws are made, or enough, or until an interruption; the status of the last whole chunk.
 
@@ -209,23 +209,25 @@ def finish(
         Where the run is saved from time to time and at its end.
     show
         What is shown on standard error.
-    watch
+    rule
         What may end the run before.
     """
     with nullcontext() if file is None else file.held(), one_blas_thread():
         saved = None if file is None else file.load(run.restore)
         # Statuses are handed on and not held: each copy of the states counts where n is large.
-        return make_chunks(run, begin() if saved is None else saved, file, show, watch or Watch())
+        return make_chunks(run, begin() if saved is None else saved, file, show, rule or StoppingRule())
 
 
-def make_chunks(run: Run, status: Status, file: PeriodicCheckpoint | None, show: ShowProgress, watch: Watch) -> Status:
+def make_chunks(
+    run: Run, status: Status, file: PeriodicCheckpoint | None, show: ShowProgress, rule: StoppingRule
+) -> Status:
     """The loop of `finish`."""
     length = 1
     with Progress(run.schedule[-1].stop, run.steps_made(status), show) as bar:
         try:
-            while not (run.is_done(status) or watch.is_enough(status)):
+            while not (run.is_done(status) or rule.is_enough(status)):
                 segment, began = run.schedule[status.segment], time.perf_counter()
-                status, made = run.make_chunk(status, int(min(length, watch.room(status))))
+                status, made = run.make_chunk(status, int(min(length, rule.room(status))))
                 length = next_length(made, time.perf_counter() - began)
                 if file is not None:
                     file.save_sometimes(status)

@@ -24,7 +24,7 @@ from dpjax.diagnostics import convergence
 from dpjax.diagnostics.summary import entry_names
 from dpjax.diagnostics.warnings import warn_of_nonfinite
 from dpjax.mcmc.run import adapt
-from dpjax.mcmc.starts import holding, impute_all
+from dpjax.mcmc.starts import given_parameters, impute_all
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters
 from dpjax.models.programs import jit_model
@@ -243,7 +243,7 @@ def run(
     number = len(next(iter(starts.values())))
     size = choose_size(number, batch_size(model, release))
     pairs = start_at(first_key, model, release, plan, paired(starts, max(size, MIN_RECORD_SETS) // 2))
-    held, warmup = holding(plan.imputation, model, release), RecordWarmup(num_warmup or 0, settled=True)
+    held, warmup = given_parameters(plan.imputation, model, release), RecordWarmup(num_warmup or 0, settled=True)
     if num_warmup is None:
         warmup, pairs = choose_num_warmup(settle_key, model, release, held, pairs)
     plan = adapt_plan(model, release, plan, pairs, plan_key)
