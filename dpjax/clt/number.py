@@ -15,9 +15,10 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array, Key, Model, Parameters
+from dpjax.base import Array, Key, Model, Parameters, static
 from dpjax.data_augmentation.parameters.coordinates import constrain, log_jacobian
 from dpjax.models.data_sets import NUMBER, take_number
+from dpjax.models.same_records import SameRecords
 from dpjax.release import Release
 from dpjax.release.unknown_count import CountPrior, UnknownCount, expected_number, is_unknown
 
@@ -49,39 +50,59 @@ def least_number(prior: CountPrior) -> int:
 
 
 def with_place(model: Model, release: Release) -> Model:
-    """The model with the place among its parameters if the number is unknown, else as it is.
+    """The model with the place among its parameters if the number is unknown, else as it is."""
+    return WithPlace(model, prior_of(release)) if is_unknown(release) else model
+
+
+class WithPlace(SameRecords):
+    """The model of the same records as another one, with the place of an unknown number among its parameters.
 
     Its density has no term for the place, whose prior comes with the likelihood; its draws of it are from the prior.
-    What it says of records is the model's own.
     """
-    if not is_unknown(release):
-        return model
-    prior = prior_of(release)
-    ends = find_ends(prior)
 
-    def sample_prior(key: Key) -> Parameters:
+    model: Model
+    prior: CountPrior = static()
+
+    def own_parameters(self, parameters: Parameters) -> Parameters:
+        """The parameters without the place."""
+        return split(parameters)[0]
+
+    def sample_prior(self, key: Key) -> Parameters:
+        """A draw from both priors, within one of the number."""
         own_key, number_key, place_key = jax.random.split(key, 3)
         shift = jnp.sum(jax.random.uniform(place_key, (2,), float)) - 1
-        number = jnp.maximum(prior.sample(number_key), least_number(prior)).astype(float)
-        return model.sample_prior(own_key) | {NUMBER: number + shift}
+        number = jnp.maximum(self.prior.sample(number_key), least_number(self.prior)).astype(float)
+        return self.model.sample_prior(own_key) | {NUMBER: number + shift}
 
-    def unconstrain(parameters: Parameters) -> Parameters:
+    def log_prior(self, parameters: Parameters) -> Array:
+        """The log-density [] of the other model's parameters."""
+        return self.model.log_prior(split(parameters)[0])
+
+    def unconstrain(self, parameters: Parameters) -> Parameters:
+        """From parameters and place to unconstrained numbers."""
         own, place = split(parameters)
-        return (own if model.unconstrain is None else model.unconstrain(own)) | {NUMBER: ends.unconstrain(place)}
+        own = own if self.model.unconstrain is None else self.model.unconstrain(own)
+        return own | {NUMBER: find_ends(self.prior).unconstrain(place)}
 
-    def of_both(free: Parameters) -> Array:
+    def constrain(self, free: Parameters) -> Parameters:
+        """Its inverse."""
         own, place = split(free)
-        return log_jacobian(model, own) + ends.log_slope(place)
+        return constrain(self.model, own) | {NUMBER: find_ends(self.prior).constrain(place)}
 
-    return model._replace(
-        sample_prior=sample_prior,
-        log_prior=lambda parameters: model.log_prior(split(parameters)[0]),
-        unconstrain=unconstrain,
-        constrain=lambda free: constrain(model, split(free)[0]) | {NUMBER: ends.constrain(free[NUMBER])},
-        log_jacobian=of_both,
-        derived=None if model.derived is None else lambda parameters: model.derived(split(parameters)[0]),
-        noncentred=None,
-    )
+    def log_jacobian(self, free: Parameters) -> Array:
+        """The log-determinant [] of `constrain`."""
+        own, place = split(free)
+        return log_jacobian(self.model, own) + find_ends(self.prior).log_slope(place)
+
+    @property
+    def derived(self) -> Callable[[Parameters], Parameters] | None:
+        """That of the other model."""
+        return None if self.model.derived is None else self.derived_of
+
+    def derived_of(self, parameters: Parameters) -> Parameters:
+        """The quantities that the other model derives."""
+        assert self.model.derived is not None
+        return self.model.derived(split(parameters)[0])
 
 
 def split(parameters: Parameters) -> tuple[Parameters, Array]:

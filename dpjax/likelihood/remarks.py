@@ -54,11 +54,11 @@ def find_flat(surface: Surface, fitted: Climb, looks: Looks) -> Iterator[str]:
 
 def find_boundaries(surface: Surface, fitted: Climb, looks: Looks, flat: Any) -> Iterator[str]:
     """Along which directions the likelihood hardly falls, a standard error away from the estimate."""
-    told = set(flat)
+    said = set(flat)
     for step in looks.steps[looks.at_boundary]:
         name = name_direction(surface, fitted, step)
-        if name not in told:
-            told.add(name)
+        if name not in said:
+            said.add(name)
             yield (
                 f"The likelihood hardly falls a standard error away from the estimate, as {name} changes: it is "
                 "at a boundary or drifts towards one, as where data are separated. Wald intervals fail there; see "

@@ -21,7 +21,16 @@ from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
 from dpjax.mcmc.inputs import check_collect, check_initial, check_keep, default_initial, read_collect
 from dpjax.mcmc.run import Collect, PosteriorRun, has_check, make_schedule, split_key
 from dpjax.mcmc.starts import draw_large, equilibrate, starts_by, tune_by
-from dpjax.mcmc.until import Look, Until, UntilEnough, check_until, how_it_ended, look_at, look_at_figures, make_watch
+from dpjax.mcmc.until import (
+    Convergence,
+    Until,
+    UntilEnough,
+    assess,
+    assess_figures,
+    check_until,
+    how_it_ended,
+    make_stopping_rule,
+)
 from dpjax.models.positions import check_derived
 from dpjax.posterior.posterior import Posterior
 from dpjax.posterior.streaming import NotKept
@@ -179,10 +188,10 @@ def sample(
     )
     check_collect(collect, run.state_shapes)
     file = None if path is None else PeriodicCheckpoint(path, make_fingerprint(key, run, initial), mesh, run.pack)
-    watch = make_watch(until, run, partial(look, run.problem.model), began)
+    rule = make_stopping_rule(until, run, partial(assess_run, run.problem.model), began)
     with at_work(file):
-        status = finish(run, find_saved(run, file) or begin(run, initial, asked), file, progress, watch)
-    return report(run, status, initial, file, watch)
+        status = finish(run, find_saved(run, file) or begin(run, initial, asked), file, progress, rule)
+    return report(run, status, initial, file, rule)
 
 
 def begin(run: PosteriorRun, initial: Parameters | Literal["large-sample"] | None, asked: bool) -> Status:
@@ -215,13 +224,13 @@ def draws_of(status: Status) -> dict[str, np.ndarray]:
     return {name: leaf[:, : status.filled] for name, leaf in drawn_of(status.draws).items()}
 
 
-def look(model: Model, status: Status) -> Look:
+def assess_run(model: Model, status: Status) -> Convergence:
     """How good the draws made so far are."""
     if status.streaming is None:
         draws = draws_of(status)
-        return look_at(draws, free_numbers(model, draws))
+        return assess(draws, free_numbers(model, draws))
     streaming = read_streaming(status.draws, status.streaming)
-    return look_at_figures(streaming.figures(), free_numbers(model, streaming.spreads()))
+    return assess_figures(streaming.figures(), free_numbers(model, streaming.spreads()))
 
 
 def report(
@@ -229,11 +238,11 @@ def report(
     status: Status,
     initial: Parameters | Literal["large-sample"] | None,
     file: PeriodicCheckpoint | None,
-    watch: UntilEnough | None,
+    rule: UntilEnough | None,
 ) -> Posterior:
     """The posterior of the draws made, with a warning if some are missing and an error if all are."""
     problem = run.problem
-    interrupted, ended = how_it_ended("sample", run, status, file, watch, stacklevel=3)
+    interrupted, ended = how_it_ended("sample", run, status, file, rule, stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
     streaming = None if status.streaming is None else read_streaming(draws, status.streaming)
     info = fill_gaps(draws.info) if streaming is None else reports_of(draws, streaming)

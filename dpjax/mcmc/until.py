@@ -17,21 +17,21 @@ from dpjax.diagnostics.warnings import never_change
 from dpjax.models.simulation import parameter_shapes
 from dpjax.runtime.checkpoint import PeriodicCheckpoint
 from dpjax.runtime.devices import agree
-from dpjax.runtime.run import Run, Status, Watch, is_interrupted
+from dpjax.runtime.run import Run, Status, StoppingRule, is_interrupted
 
 __all__ = [
-    "Look",
+    "Convergence",
     "Until",
     "UntilEnough",
+    "assess",
+    "assess_figures",
     "check_until",
     "how_it_ended",
-    "look_at",
-    "look_at_figures",
-    "make_watch",
+    "make_stopping_rule",
     "until",
 ]
 
-FIRST_LOOK, GROWTH = 100, 1.25
+FIRST_CHECK, GROWTH = 100, 1.25
 """Draws of each chain at the first look, and how many times as many there are at the next one.
 
 Looks that grow apart cost a few times what the last of them does.
@@ -46,11 +46,11 @@ class Until:
     r_hat: float | None
     seconds: float | None
 
-    def is_met(self, look: "Look") -> bool:
+    def is_met(self, reached: "Convergence") -> bool:
         """Whether the draws are as good as asked for; never while no effective size is known."""
-        enough = self.ess is None or look.ess >= self.ess
-        agree = self.r_hat is None or look.r_hat <= self.r_hat
-        return self.asks_for_quality and look.ess > 0 and enough and agree
+        enough = self.ess is None or reached.ess >= self.ess
+        agree = self.r_hat is None or reached.r_hat <= self.r_hat
+        return self.asks_for_quality and reached.ess > 0 and enough and agree
 
     @property
     def asks_for_quality(self) -> bool:
@@ -116,7 +116,7 @@ def check_until(given: Any, model: Model | None = None) -> None:
         fail("until", f"{given}, for a model without parameters", "None for it", "Leave it out.")
 
 
-class Look(NamedTuple):
+class Convergence(NamedTuple):
     """How good draws are: the smallest effective sample size and the largest R-hat of all numbers drawn."""
 
     ess: float
@@ -126,30 +126,34 @@ class Look(NamedTuple):
         return f"smallest effective sample size {self.ess:.0f}, largest R-hat {self.r_hat:.3f}"
 
 
-UNKNOWN = Look(0.0, math.inf)
+UNKNOWN = Convergence(0.0, math.inf)
 NOTHING: Mapping[str, np.ndarray | bool] = MappingProxyType({})
 
 
-def look_at(draws: dict[str, np.ndarray], free: Mapping[str, np.ndarray | bool] = NOTHING) -> Look:
+def assess(draws: dict[str, np.ndarray], free: Mapping[str, np.ndarray | bool] = NOTHING) -> Convergence:
     """How good draws [chain, draw, ...] are; what is not finite is bad.
 
     Numbers that never change are left out unless they are `free`, that is, could: of these nothing is known, nor is it
     where no number has moved.
     """
-    looks, moved = [Look(math.inf, 1.0)], False
+    found, moved = [Convergence(math.inf, 1.0)], False
     for name, values in draws.items():
         values = convergence.check_draws(values)
         moving = ~never_change(values)  # also where a draw is not finite
         moved = moved or bool(np.any(moving))
         sizes = np.fmin(convergence.ess_bulk(values), convergence.ess_tail(values))[moving]
         ratios = convergence.split_r_hat(values)[moving]
-        looks.append(Look(np.min(np.nan_to_num(sizes), initial=math.inf), np.max(no_number(ratios), initial=1.0)))
-        looks += [UNKNOWN] * bool(np.any(~moving & free.get(name, False)))
-    return Look(float(min(look.ess for look in looks)), float(max(look.r_hat for look in looks))) if moved else UNKNOWN
+        ess, r_hat = np.min(np.nan_to_num(sizes), initial=math.inf), np.max(no_number(ratios), initial=1.0)
+        found.append(Convergence(ess, r_hat))
+        found += [UNKNOWN] * bool(np.any(~moving & free.get(name, False)))
+    ess, r_hat = min(one.ess for one in found), max(one.r_hat for one in found)
+    return Convergence(float(ess), float(r_hat)) if moved else UNKNOWN
 
 
-def look_at_figures(figures: dict[str, dict[str, np.ndarray]], free: Mapping[str, np.ndarray | bool] = NOTHING) -> Look:
-    """How good draws are of which there is a summary only, by name; see `look_at`."""
+def assess_figures(
+    figures: dict[str, dict[str, np.ndarray]], free: Mapping[str, np.ndarray | bool] = NOTHING
+) -> Convergence:
+    """How good draws are of which there is a summary only, by name; see `assess`."""
     columns = [{name: np.ravel(column) for name, column in part.items()} for part in figures.values()]
     moving = [part["sd"] != 0 for part in columns]
     stuck = [
@@ -160,7 +164,7 @@ def look_at_figures(figures: dict[str, dict[str, np.ndarray]], free: Mapping[str
     sizes = [np.nan_to_num(part["ess_mean"][kept]) for part, kept in zip(columns, moving, strict=True)]
     ratios = [no_number(part["r_hat"][kept]) for part, kept in zip(columns, moving, strict=True)]
     worst = np.min(np.concatenate(sizes), initial=math.inf), np.max(np.concatenate(ratios), initial=1.0)
-    return Look(*map(float, worst))
+    return Convergence(*map(float, worst))
 
 
 def no_number(ratios: np.ndarray) -> np.ndarray:
@@ -168,16 +172,16 @@ def no_number(ratios: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(ratios), math.inf, ratios)
 
 
-def next_look(filled: int) -> int:
+def next_check(filled: int) -> int:
     """The first number of draws above `filled` at which a run is checked."""
     exponent = 0
-    while (number := math.ceil(FIRST_LOOK * GROWTH**exponent)) <= filled:
+    while (number := math.ceil(FIRST_CHECK * GROWTH**exponent)) <= filled:
         exponent += 1
     return number
 
 
 @dataclass
-class UntilEnough(Watch):
+class UntilEnough(StoppingRule):
     """Ends a run where its conditions are met.
 
     Parameters
@@ -186,8 +190,8 @@ class UntilEnough(Watch):
         What is asked for.
     last
         The number of the segment whose draws are kept.
-    look
-        ``status -> Look`` at the draws made so far.
+    assess
+        ``status -> Convergence`` at the draws made so far.
     agree
         Makes a decision of several processes that of the first.
     began
@@ -196,23 +200,23 @@ class UntilEnough(Watch):
 
     conditions: Until
     last: int
-    look: Callable[[Any], Look]
+    assess: Callable[[Any], Convergence]
     agree: Callable[[bool], bool]
     began: float = field(default_factory=time.monotonic)
     why: str = ""
 
     def room(self, status: Status) -> float:
-        """How many draws there are before the next look."""
-        looks = status.segment == self.last and self.conditions.asks_for_quality
-        return next_look(status.filled) - status.filled if looks else math.inf
+        """How many draws there are before the next check."""
+        checks = status.segment == self.last and self.conditions.asks_for_quality
+        return next_check(status.filled) - status.filled if checks else math.inf
 
     def is_enough(self, status: Status) -> bool:
         """Whether to stop here."""
         if status.segment < self.last or status.filled == 0:
             return False
-        if self.conditions.asks_for_quality and status.filled == next_look(status.filled - 1):
-            look = self.look(status)
-            self.why = f"enough for {self.conditions}: {look}" if self.conditions.is_met(look) else ""
+        if self.conditions.asks_for_quality and status.filled == next_check(status.filled - 1):
+            reached = self.assess(status)
+            self.why = f"enough for {self.conditions}: {reached}" if self.conditions.is_met(reached) else ""
         if not self.why and self.agree(self.is_late()):
             self.why = f"time was up ({self.conditions})"
         return bool(self.why)
@@ -225,25 +229,27 @@ class UntilEnough(Watch):
         """Why the run ended, where it was not interrupted."""
         if self.why or not self.conditions.asks_for_quality or status.filled < FEWEST:
             return self.why or "all of num_samples were drawn"
-        look = self.look(status)
-        met = "enough" if self.conditions.is_met(look) else "not enough"
-        return f"all of num_samples were drawn, {met} for {self.conditions}: {look}"
+        reached = self.assess(status)
+        met = "enough" if self.conditions.is_met(reached) else "not enough"
+        return f"all of num_samples were drawn, {met} for {self.conditions}: {reached}"
 
 
-def make_watch(conditions: Until | None, run: Run, look: Callable[[Any], Look], began: float) -> UntilEnough | None:
+def make_stopping_rule(
+    conditions: Until | None, run: Run, assess: Callable[[Any], Convergence], began: float
+) -> UntilEnough | None:
     """What ends a run where conditions are met; None where there are none."""
     if conditions is None:
         return None
-    return UntilEnough(conditions, len(run.schedule) - 1, look, partial(agree, run.mesh), began)
+    return UntilEnough(conditions, len(run.schedule) - 1, assess, partial(agree, run.mesh), began)
 
 
 def how_it_ended(
-    name: str, run: Run, status: Status, file: PeriodicCheckpoint | None, watch: UntilEnough | None, stacklevel: int
+    name: str, run: Run, status: Status, file: PeriodicCheckpoint | None, rule: UntilEnough | None, stacklevel: int
 ) -> tuple[bool, str]:
     """Whether draws are missing that were wanted, and why the run ended where it did; see `is_interrupted`."""
-    enough = watch is not None and bool(watch.why)
+    enough = rule is not None and bool(rule.why)
     interrupted = not enough and is_interrupted(name, run, status, file, stacklevel + 1)
-    return interrupted, "" if watch is None or interrupted else watch.explain(status)
+    return interrupted, "" if rule is None or interrupted else rule.explain(status)
 
 
 FEWEST = 4

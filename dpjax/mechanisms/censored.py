@@ -29,7 +29,7 @@ class Bounded(Mechanism):
         The least value [] or [d], in its units; ``None`` if there is no such bound.
     upper
         The greatest, likewise.
-    told
+    how
         How values came to lie within the bounds, in one word.
     bound_remedy
         What to do if no bound was given.
@@ -40,7 +40,7 @@ class Bounded(Mechanism):
     """
 
     wraps_rounded: ClassVar[bool] = False
-    told: ClassVar[str]
+    how: ClassVar[str]
     bound_remedy: ClassVar[str]
     value_remedy: ClassVar[str]
 
@@ -60,7 +60,7 @@ class Bounded(Mechanism):
             return
         low = -np.inf if self.lower is None else self.lower
         high = np.inf if self.upper is None else self.upper
-        expected = f"values from {low} to {high}, between which they are {self.told}"
+        expected = f"values from {low} to {high}, between which they are {self.how}"
         check_array(argument, value, lambda array: (array >= low) & (array <= high), expected, self.value_remedy)
 
     def to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
@@ -113,7 +113,7 @@ class Censored(Bounded):
 
     json_name: ClassVar[str | None] = "censored"
     wraps_rounded: ClassVar[bool] = True
-    told: ClassVar[str] = "clamped"
+    how: ClassVar[str] = "clamped"
     bound_remedy: ClassVar[str] = "Pass lower=0 for counts clamped at zero."
     value_remedy: ClassVar[str] = (
         "Values that were clamped lie within their bounds: check both, or leave out a bound that was not used."

@@ -59,7 +59,7 @@ class Truncated(Bounded):
     """
 
     json_name: ClassVar[str | None] = "truncated"
-    told: ClassVar[str] = "drawn"
+    how: ClassVar[str] = "drawn"
     bound_remedy: ClassVar[str] = "Pass lower=0 for counts drawn anew until they are not negative."
     value_remedy: ClassVar[str] = (
         "Check the bounds; values that were clamped at them are those of dpjax.mechanisms.Censored."

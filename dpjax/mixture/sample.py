@@ -12,7 +12,7 @@ import numpy as np
 from dpjax._util.jit import compiling
 from dpjax.base import Key
 from dpjax.diagnostics.warnings import warn_of_nonfinite
-from dpjax.mcmc.until import Look, Until, UntilEnough, check_until, how_it_ended, look_at, make_watch
+from dpjax.mcmc.until import Convergence, Until, UntilEnough, assess, check_until, how_it_ended, make_stopping_rule
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mixture.base import Component
 from dpjax.mixture.inputs import WITH_VALUES, check_collect, check_sampler, exercise, make_problem
@@ -152,10 +152,10 @@ def sample(
         mesh=mesh,
     )
     file = None if path is None else PeriodicCheckpoint(path, make_fingerprint(key, run), mesh, run.pack)
-    watch = make_watch(until, run, partial(look, problem), began)
+    rule = make_stopping_rule(until, run, partial(assess_run, problem), began)
     with at_work(file):
-        status = finish(run, find_saved(run, file) or begin(run), file, progress, watch)
-    return report(run, status, file, watch)
+        status = finish(run, find_saved(run, file) or begin(run), file, progress, rule)
+    return report(run, status, file, rule)
 
 
 def begin(run: MixtureRun) -> Status:
@@ -171,16 +171,16 @@ def split_key(key: Key, num_chains: int) -> tuple[Key, Key]:
     return jax.random.split(start_key, num_chains), chain_keys
 
 
-def look(problem: Problem, status: Status) -> Look:
+def assess_run(problem: Problem, status: Status) -> Convergence:
     """How good the draws made so far are."""
-    return look_at(join_numbers(status.draws), {"concentration": problem.learns_concentration})
+    return assess(join_numbers(status.draws), {"concentration": problem.learns_concentration})
 
 
 def report(
-    run: MixtureRun, status: Status, file: PeriodicCheckpoint | None, watch: UntilEnough | None
+    run: MixtureRun, status: Status, file: PeriodicCheckpoint | None, rule: UntilEnough | None
 ) -> MixturePosterior:
     """The posterior of the draws made, with a warning if some are missing and an error if all are."""
-    interrupted, ended = how_it_ended("mixture.sample", run, status, file, watch, stacklevel=3)
+    interrupted, ended = how_it_ended("mixture.sample", run, status, file, rule, stacklevel=3)
     draw = join(status.draws, status.kernel.setup.capacity)
     info = {
         name: getattr(draw.info, name) for name in ("acceptance_rate", "num_nonfinite", "num_slots", "num_split_merges")

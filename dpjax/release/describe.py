@@ -81,7 +81,7 @@ def describe(release: Release | LocalRelease | Microdata) -> str:
     what, size = sentence(words_of(release.statistic)), quantity(len(release.value), "number")
     lines = [f"{what}, over {number_in_words(release.n)}: {size}."]
     lines += [f"Noise: {release.mechanism.words()}."]
-    lines += [f"{words}: {told(release, relation)}." for relation, words in RELATIONS.items()]
+    lines += [f"{words}: {what_is_kept(release, relation)}." for relation, words in RELATIONS.items()]
     whole = [release.mechanism] if release.mechanism.parts is not None else []
     return "\n".join([*lines, stated([*whole, *mechanisms(release)])])
 
@@ -121,7 +121,7 @@ def microdata_lines(release: Microdata) -> list[str]:
     ]
 
 
-def told(release: Release, neighbours: Neighbours) -> str:
+def what_is_kept(release: Release, neighbours: Neighbours) -> str:
     """What the value promises under a relation, or why that is not known."""
     try:
         kept = promise_in_words(promise(release, neighbours))

@@ -29,7 +29,7 @@ from dpjax.runtime.chunk import Chunk, Segment
 from dpjax.runtime.devices import place, same_everywhere, to_host
 from dpjax.runtime.progress import Progress, ShowProgress, check_progress
 
-__all__ = ["Run", "Status", "Watch", "at_work", "check_run", "find_saved", "finish", "is_interrupted"]
+__all__ = ["Run", "Status", "StoppingRule", "at_work", "check_run", "find_saved", "finish", "is_interrupted"]
 
 TARGET_SECONDS = 0.25
 FASTEST_GROWTH = 8
@@ -189,7 +189,7 @@ class Run(ABC):
         raise NotImplementedError
 
 
-class Watch:
+class StoppingRule:
     """What may end a run before its last draw; by itself nothing does."""
 
     def room(self, status: Status) -> float:
@@ -214,7 +214,7 @@ def find_saved(run: Run, file: PeriodicCheckpoint | None) -> Status | None:
 
 
 def finish(
-    run: Run, status: Status, file: PeriodicCheckpoint | None, show: ShowProgress, watch: Watch | None = None
+    run: Run, status: Status, file: PeriodicCheckpoint | None, show: ShowProgress, rule: StoppingRule | None = None
 ) -> Status:
     """Make chunks until all draws are made, or enough, or until an interruption; the status of the last whole chunk.
 
@@ -228,15 +228,15 @@ def finish(
         Where the run is saved from time to time and at its end.
     show
         What is shown of the run.
-    watch
+    rule
         What may end the run before.
     """
-    length, watch = 1, watch or Watch()
+    length, rule = 1, rule or StoppingRule()
     with Progress(run.schedule[-1].stop, run.steps_made(status), show) as bar:
         try:
-            while not (run.is_done(status) or watch.is_enough(status)):
+            while not (run.is_done(status) or rule.is_enough(status)):
                 segment, began = run.schedule[status.segment], time.perf_counter()
-                status, made = run.make_chunk(status, int(min(length, watch.room(status))))
+                status, made = run.make_chunk(status, int(min(length, rule.room(status))))
                 length = next_length(made, time.perf_counter() - began)
                 if file is not None:
                     file.save_sometimes(status)

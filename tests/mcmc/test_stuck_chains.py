@@ -11,7 +11,7 @@ import dpjax
 from dpjax import diagnostics
 from dpjax.diagnostics.streaming import empty_summary
 from dpjax.diagnostics.warnings import free_numbers, name_refused, name_stuck, stuck_chains
-from dpjax.mcmc.until import Look, look_at, look_at_figures
+from dpjax.mcmc.until import Convergence, assess, assess_figures
 from dpjax.mixture.posterior import MixturePosterior
 from dpjax.posterior.streaming import StreamingDraws
 from dpjax.private.runs.draws import PrivateDraws
@@ -120,15 +120,15 @@ def test_counts_that_known_totals_fix_are_no_complaint(posterior):
 
 
 def test_a_look_does_not_take_what_never_moved_for_good():
-    good = look_at({"mean": MOVING, "offset": ONE}, {"mean": True, "offset": False})
+    good = assess({"mean": MOVING, "offset": ONE}, {"mean": True, "offset": False})
     assert good.ess > 3_000
-    assert look_at({"mean": ONE, "squared": MOVING}, {"mean": True}) == Look(0.0, np.inf)
-    assert look_at({"mean": ONE}) == look_at({}) == Look(0.0, np.inf)
-    assert look_at({"mean": APART}).r_hat > 1e6
+    assert assess({"mean": ONE, "squared": MOVING}, {"mean": True}) == Convergence(0.0, np.inf)
+    assert assess({"mean": ONE}) == assess({}) == Convergence(0.0, np.inf)
+    assert assess({"mean": APART}).r_hat > 1e6
     figures = {"sd": np.array([0.0, 1.0]), "ess_mean": np.array([np.nan, 900.0]), "r_hat": np.array([np.nan, 1.0])}
-    assert look_at_figures({"mean": figures}) == Look(900.0, 1.0)
-    assert look_at_figures({"mean": figures}, {"mean": np.array([True, True])}) == Look(0.0, np.inf)
-    assert look_at_figures({"mean": {name: column[:1] for name, column in figures.items()}}) == Look(0.0, np.inf)
+    assert assess_figures({"mean": figures}) == Convergence(900.0, 1.0)
+    assert assess_figures({"mean": figures}, {"mean": np.array([True, True])}) == Convergence(0.0, np.inf)
+    assert assess_figures({"mean": {name: column[:1] for name, column in figures.items()}}) == Convergence(0.0, np.inf)
 
 
 def frozen(key, parameters, records):

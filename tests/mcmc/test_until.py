@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax.mcmc.until import Look, check_until, look_at, next_look
+from dpjax.mcmc.until import Convergence, assess, check_until, next_check
 from dpjax.runtime import run as runtime_run
 from dpjax.runtime.progress import Progress
 
@@ -35,8 +35,8 @@ def assert_begins(whole, part):
 
 
 def test_looks_grow_apart_and_depend_on_the_number_of_draws_alone():
-    assert next_look(0) == next_look(99) == 100
-    assert [next_look(number) for number in LOOKS[:-1]] == LOOKS[1:]
+    assert next_check(0) == next_check(99) == 100
+    assert [next_check(number) for number in LOOKS[:-1]] == LOOKS[1:]
 
 
 @pytest.mark.x64
@@ -46,7 +46,7 @@ def test_a_run_ends_with_the_first_draws_that_are_enough(whole, part):
     assert number in LOOKS
     table = part.summary()
     assert min(*table.columns["ess_bulk"], *table.columns["ess_tail"]) >= 400
-    before = [look_at({name: values[:, :look] for name, values in whole.draws.items()}) for look in LOOKS]
+    before = [assess({name: values[:, :look] for name, values in whole.draws.items()}) for look in LOOKS]
     assert [look.ess >= 400 and look.r_hat <= 1.01 for look in before].index(True) == LOOKS.index(number)
     assert not part.interrupted
     assert "; enough for ess=400, r_hat=1.01: smallest effective sample size" in part.describe()
@@ -103,12 +103,12 @@ def test_an_interruption_is_still_one(monkeypatch, run, model, release):
 
 def test_a_look_sees_the_worst_number_and_leaves_out_constants():
     values = np.random.default_rng(1).normal(size=(4, 200, 2))
-    good = look_at({"a": values, "constant": np.ones((4, 200))}, {"a": True, "constant": False})
+    good = assess({"a": values, "constant": np.ones((4, 200))}, {"a": True, "constant": False})
     assert good.ess > 300
     assert 1 <= good.r_hat < 1.02
     apart = values + np.arange(4)[:, None, None]
-    assert look_at({"a": values, "b": apart}).r_hat > 1.5
-    assert look_at({"a": values, "b": np.where(values > 2, np.nan, values)}) == Look(0.0, np.inf)
+    assert assess({"a": values, "b": apart}).r_hat > 1.5
+    assert assess({"a": values, "b": np.where(values > 2, np.nan, values)}) == Convergence(0.0, np.inf)
 
 
 BAD = {
@@ -141,5 +141,5 @@ def test_a_model_without_parameters_has_nothing_to_look_at(monkeypatch, model):
 
 def test_nothing_is_met_while_no_effective_size_is_known():
     """As of the first few hundred draws that are not kept, whose chains may agree by chance."""
-    assert not dpjax.until(r_hat=1.2).is_met(Look(0.0, 1.0))
-    assert dpjax.until(r_hat=1.2).is_met(Look(50.0, 1.0))
+    assert not dpjax.until(r_hat=1.2).is_met(Convergence(0.0, 1.0))
+    assert dpjax.until(r_hat=1.2).is_met(Convergence(50.0, 1.0))

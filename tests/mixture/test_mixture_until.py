@@ -5,7 +5,7 @@ import pytest
 
 import dpjax
 from dpjax import mixture
-from dpjax.mcmc.until import look_at
+from dpjax.mcmc.until import assess
 from dpjax.models import GammaPrior
 from tests.mixture.test_mixture_checkpoint import assert_same, draw
 
@@ -24,7 +24,7 @@ def part() -> mixture.MixturePosterior:
 
 
 def is_enough(draws: dict[str, np.ndarray]) -> bool:
-    return ENOUGH.is_met(look_at(draws))
+    return ENOUGH.is_met(assess(draws))
 
 
 @pytest.mark.x64

@@ -13,6 +13,7 @@ from numpyro import distributions as dist
 import dpjax
 from dpjax import models
 from dpjax.base import static
+from dpjax.clt.number import with_place
 from dpjax.data_augmentation.counts.form import CountModel, count_form
 from dpjax.likelihood.evidence import Held
 from dpjax.mcmc.run import run_chunk
@@ -21,6 +22,7 @@ from dpjax.models.data_sets import DataSets
 
 RELEASE = dpjax.Release([3.0], dpjax.Laplace(2.0), dpjax.statistics.total("y", -5, 5), n=6)
 TABLE = dpjax.Release([3.0, 2.0, 1.0], dpjax.Laplace(2.0), dpjax.statistics.cells("cell", 3), n=6)
+UNKNOWN = dpjax.Release([3.0], dpjax.Laplace(2.0), RELEASE.statistic, dpjax.UnknownCount(models.PoissonCount(5.0)))
 SHORT = {"num_chains": 2, "num_warmup": 20, "num_samples": 20, "interweave": False, "progress": False}
 
 
@@ -56,6 +58,7 @@ MODELS = {
     "data sets": lambda scale: DataSets(normal(scale), models.PoissonCount(5.0), 12),
     "counts": lambda scale: count_form(models.categorical([scale, 2.0, 3.0]), TABLE)[0],
     "NumPyro": lambda scale: dpjax.from_numpyro(located, ["y"], scale=scale),
+    "with the place of a number": lambda scale: with_place(normal(scale), UNKNOWN),
     "held": lambda scale: Held(normal(1.0), {"mean": scale, "variance": 2.0}),
 }
 

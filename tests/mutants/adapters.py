@@ -144,6 +144,13 @@ MUTANTS = (
         ("numpyro_models/test_twins.py", "numpyro_models/test_tails.py", "numpyro_models/test_small_shapes.py"),
     ),
     Mutant(
+        "A program is known without the constants inside it",
+        "runtime/identity.py",
+        "*constants_of(value)]",
+        '*getattr(value, "consts", ())]',
+        ("numpyro_models/test_memory.py",),
+    ),
+    Mutant(
         "A copy out of a pickle has no release",
         "_util/pickles.py",
         "return Packed(pickle.dumps(part))",

@@ -107,10 +107,10 @@ MUTANTS = (
         ("mcmc/test_starts.py",),
     ),
     Mutant(
-        "A look takes the best number for the worst",
+        "A check takes the best number for the worst",
         "mcmc/until.py",
-        "min(look.ess for look in looks)",
-        "max(look.ess for look in looks)",
+        "min(one.ess for one in found)",
+        "max(one.ess for one in found)",
         ("mcmc/test_until.py",),
     ),
     Mutant(

@@ -8,7 +8,7 @@ from scipy.signal import lfilter
 
 from dpjax import diagnostics
 from dpjax.diagnostics.streaming import BLOCK, MIN_BATCHES, empty_summary, streaming_estimates
-from dpjax.mcmc.until import next_look
+from dpjax.mcmc.until import next_check
 from tests.validation import record
 
 COPIES, CHAINS = 25, 4
@@ -75,7 +75,7 @@ def stops(make, ess, most=20_000):
     summary, filled = empty_summary(CHAINS, COPIES), 0
     number, z = np.full(COPIES, 0), np.full(COPIES, np.nan)
     while filled < most and not np.all(number):
-        end = min(next_look(filled), most)
+        end = min(next_check(filled), most)
         summary, filled = summary.add(draws[filled:end]), end
         figures = streaming_estimates(summary, (0.5,))
         now = (number == 0) & (np.nan_to_num(figures["ess_mean"]) >= ess)

@@ -55,8 +55,7 @@ def test_a_run_says_that_it_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_run_that_is_continued_begins_where_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", terminal := Terminal())
-    with Progress(8, 0, True) as bar:
-        bar.resume(6)
+    with Progress(8, 6, True) as bar:
         bar.advance(2, "sampling")
     assert "8/8" in terminal.getvalue()
 

@@ -137,8 +137,8 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
     check_number(release.n)
     release = with_independent_noise(fill_up(release))
     parts = parts_of(release.mechanism, len(release.value))
-    told = any(mechanism.exact or mechanism.reveals for mechanism, _ in parts)
-    if told and is_traced(release.value):
+    has_totals = any(mechanism.exact or mechanism.reveals for mechanism, _ in parts)
+    if has_totals and is_traced(release.value):
         remedy = "Build the count form outside jit and vmap, where the known totals are numbers."
         fail("release", "known totals that are traced", "numbers", remedy, error=TypeError)
     known = tuple(known_values(mechanism, release.value[where]) for mechanism, where in parts)

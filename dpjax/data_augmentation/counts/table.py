@@ -170,8 +170,8 @@ def lay_out(structure: Structure) -> TableSums:
         sums = contributions_of_cells(structure.statistic, support, sum(layout.sizes), layout.kind)
     ends = np.cumsum(layout.sizes).tolist()
     parts = tuple(sums.part(end - size, end) for size, end in zip(layout.sizes, ends, strict=True))
-    told = zip(parts, layout.known, layout.limited, strict=True)
-    known = tuple(known_part(part, values, limited) for part, values, limited in told if values is not None)
+    described = zip(parts, layout.known, layout.limited, strict=True)
+    known = tuple(known_part(part, values, limited) for part, values, limited in described if values is not None)
     limited = [part for part, is_limited in zip(parts, layout.limited, strict=True) if is_limited]
     fibre = find_fibre(len(sums.index), known, not isinstance(n, UnknownCount), limited)
     found = structure.conjugate.arrays
