@@ -176,6 +176,10 @@ class Mechanism(JsonNamed, ABC):
         """
         self._refuse("possible_sums")
 
+    def near_sums(self, value: Array) -> Array:
+        """Sums [d] that may have led to a value [d] like this one, near which chains of counts start."""
+        return value
+
     def words(self) -> str:
         """The distribution of the noise, in words that follow "Noise:"."""
         return f"that of {name_of(self._itself)}"
@@ -236,6 +240,11 @@ class Mechanism(JsonNamed, ABC):
     def reveals(self) -> bool:
         """Whether some values tell the sum itself: where its `possible_sums` are one number."""
         return False
+
+    @property
+    def tells_sums(self) -> bool:
+        """Whether some values tell a sum other than 0, so that single records could hardly move."""
+        return self.exact or self.reveals
 
     @property
     def can_sample(self) -> bool:
