@@ -13,6 +13,7 @@ from dpjax.mechanisms.calibration import (
 )
 from dpjax.mechanisms.cell_keys import CellKeys
 from dpjax.mechanisms.censored import Censored, PartitionSelection
+from dpjax.mechanisms.coarsened import Coarsened
 from dpjax.mechanisms.composite import Independent
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
@@ -25,6 +26,7 @@ from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.quotient import Quotient
 from dpjax.mechanisms.random_rounding import RandomRounding
 from dpjax.mechanisms.randomized_response import RandomizedResponse
+from dpjax.mechanisms.report_sums import ReportSums
 from dpjax.mechanisms.rounded import Rounded
 from dpjax.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpjax.mechanisms.staircase import Staircase, Tulap
@@ -39,6 +41,7 @@ __all__ = [
     "Additive",
     "CellKeys",
     "Censored",
+    "Coarsened",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Exact",
@@ -63,6 +66,7 @@ __all__ = [
     "RandomRounding",
     "RandomizedResponse",
     "ReportNoisyMax",
+    "ReportSums",
     "Rounded",
     "SmoothedHistogram",
     "Staircase",

@@ -186,10 +186,14 @@ class Mechanism(JsonNamed, ABC):
         return self
 
     def normal_covariance(self, size: int) -> np.ndarray | None:
-        """The covariance [d, d] of Normal noise on a statistic of this size; None where the noise is not Normal."""
+        """The covariance [d, d] of Normal noise on a statistic of this size; None if the noise is not Normal."""
         if not self.normal_noise:
             return None
         return np.diag(np.broadcast_to(np.square(np.asarray(self.scale, float)), size))
+
+    def near_sums(self, value: Array) -> Array:
+        """Sums [d] that may have led to a value [d] like this one, near which chains of counts start."""
+        return value
 
     def words(self) -> str:
         """The distribution of the noise, in words that follow "Noise:"."""
@@ -256,6 +260,11 @@ class Mechanism(JsonNamed, ABC):
     def reveals(self) -> bool:
         """Whether some values tell the sum itself: if its `possible_sums` are one number."""
         return False
+
+    @property
+    def tells_sums(self) -> bool:
+        """Whether some values tell a sum other than 0, so that single records could hardly move."""
+        return self.exact or self.reveals
 
     @property
     def can_sample(self) -> bool:

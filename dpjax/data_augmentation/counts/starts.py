@@ -146,8 +146,14 @@ def guess_counts(table: Table, release: Release, scale: Array, probability: Arra
         return jnp.asarray(table.draw_number(key), probability.dtype) * probability
     value = release.value
     if release.mechanism.can_sample:
-        value = release.mechanism.sample(key, value)
-    return nearest_counts(table, value, scale, probability)
+        value = release.mechanism.sample(key, near_sums(release, value))
+    return nearest_counts(table, near_sums(release, value), scale, probability)
+
+
+def near_sums(release: Release, value: Array) -> Array:
+    """Sums [d] near those that lead to a value [d] like this one."""
+    parts = parts_of(release.mechanism, len(value))
+    return jnp.concatenate([mechanism.near_sums(value[where]) for mechanism, where in parts])
 
 
 def where_possible(table: Table, release: Release, counts: np.ndarray) -> np.ndarray:

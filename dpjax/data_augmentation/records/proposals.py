@@ -55,7 +55,7 @@ def check_exchangeable(model: Model, imputation: str) -> None:
 def check_noisy(release: Release, imputation: str) -> None:
     """Raise if a part of the release has no noise: single records could hardly move without changing its total."""
     parts = [mechanism for mechanism, _ in parts_of(release.mechanism, len(release.value))]
-    if any(part.exact or part.reveals for part in parts):
+    if any(part.tells_sums for part in parts):
         fail(
             "imputation",
             f"{imputation} with a release that is exact in part",

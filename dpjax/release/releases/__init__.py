@@ -6,6 +6,7 @@ from dpjax.release.releases.moments import moments
 from dpjax.release.releases.protocols import hadamard_response, local_hashing, subset_selection, unary_encoding
 from dpjax.release.releases.quantiles import interval_quantile, median, quantile
 from dpjax.release.releases.quotient import quotient
+from dpjax.release.releases.report_counts import randomized_response_counts, unary_encoding_sums
 from dpjax.release.releases.reports import likelihoods
 from dpjax.release.releases.suppressed import suppressed
 from dpjax.release.releases.thresholded import thresholded
@@ -22,9 +23,11 @@ __all__ = [
     "objective_perturbation",
     "quantile",
     "quotient",
+    "randomized_response_counts",
     "subset_selection",
     "suppressed",
     "thresholded",
     "unary_encoding",
+    "unary_encoding_sums",
     "variance",
 ]

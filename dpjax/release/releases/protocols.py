@@ -7,15 +7,17 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
-from dpjax._util.validation import check_array, check_count, check_share, fail, read_numbers
+from dpjax._util.validation import check_array, check_count, check_share, describe, fail, read_numbers
 from dpjax.mechanisms import LocalChannel
 from dpjax.release import LocalRelease
-from dpjax.release.releases.reports import by_membership, likelihoods, read_bits, read_keep
+from dpjax.release.releases.reports import by_membership, by_person, likelihoods, read_bits, read_keep
 
 __all__ = ["hadamard_response", "local_hashing", "subset_selection", "unary_encoding"]
 
 
-def unary_encoding(bits: Any, *, keep: float, flip: float, field: str = "cell", people: Any = None) -> LocalRelease:
+def unary_encoding(
+    bits: Any, *, keep: float, flip: float, field: str = "cell", people: Any = None, permanent: Any = None
+) -> LocalRelease:
     """The release of a bit for each category and person, each 1 with probability `keep` at the true category.
 
     Parameters
@@ -31,6 +33,11 @@ def unary_encoding(bits: Any, *, keep: float, flip: float, field: str = "cell", 
         The integer record field [] that holds the category.
     people : [m]
         Who made each report, as in `likelihoods`.
+    permanent
+        If each person's bits were randomized once and kept, and every report is one of these (RAPPOR's permanent and
+        instantaneous randomized response): the probabilities of a permanent 1 at the category of the person, and at any
+        other. `keep` and `flip` are then the probabilities of a reported 1 where the permanent bit is 1, and where it
+        is 0.
 
     Returns
     -------
@@ -58,7 +65,25 @@ def unary_encoding(bits: Any, *, keep: float, flip: float, field: str = "cell", 
     check_share("flip", flip, "Pass the probability of a 1 at any other category.")
     ones = read_bits("bits", bits, "Pass one row of bits for each person.")
     one, zero = log(keep / flip), log((1 - keep) / (1 - flip))
+    if permanent is not None:
+        pair = read_pair(permanent)
+        ones_given = [np.where(ones, log(p), log(1 - p)) for p in (keep, flip)]
+        (at_one, most), (at_zero, _) = (by_person(given, people) for given in ones_given)
+        inside, outside = (np.logaddexp(log(p) + at_one, log(1 - p) + at_zero) for p in pair)
+        kept, flipped = pair
+        ratio = abs(log(kept * (1 - flipped) / (flipped * (1 - kept))))
+        return likelihoods(inside - outside, field=field, largest_ratio=min(ratio, most * abs(one - zero)))
     return by_membership(ones, one, zero, field=field, people=people, largest_ratio=abs(one - zero))
+
+
+def read_pair(permanent: Any) -> tuple[float, float]:
+    """The probabilities of a permanent 1 at the true category and at any other, or an error."""
+    remedy = "Pass two probabilities: of a permanent 1 at the true category, and at any other."
+    if not isinstance(permanent, (list, tuple)) or len(permanent) != 2:
+        fail("permanent", describe(permanent), "two probabilities", remedy, error=TypeError)
+    for probability in permanent:
+        check_share("permanent", probability, remedy)
+    return float(permanent[0]), float(permanent[1])
 
 
 def subset_selection(subsets: Any, *, keep: float, field: str = "cell", people: Any = None) -> LocalRelease:

@@ -1,0 +1,98 @@
+"""Reports of persons of which only sums were kept: how many reported each bit, or each category."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.validation import check_array, fail
+from dpjax.mechanisms import RandomizedResponse, ReportSums
+from dpjax.release.checks import as_vector
+from dpjax.release.local import LocalRelease
+from dpjax.release.summed import Release
+from dpjax.statistics import cells
+
+__all__ = ["randomized_response_counts", "unary_encoding_sums"]
+
+
+def unary_encoding_sums(sums: Any, *, keep: Any, flip: Any, n: int, field: str = "cell") -> Release:
+    """The release of the column sums of the bits of `unary_encoding`, as an aggregator keeps them.
+
+    Parameters
+    ----------
+    sums : [c]
+        How many of the persons reported a 1 for each category.
+    keep
+        The probability of a 1 at the category of the person.
+    flip
+        The probability of a 1 at any other category.
+    n
+        The number of persons.
+    field
+        The integer record field [] that holds the category.
+
+    Returns
+    -------
+    Release
+        Of the counts of the categories, by `dpjax.mechanisms.ReportSums`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the sums are no counts up to n, or a probability is not strictly between 0 and 1.
+
+    Notes
+    -----
+    The columns are independent given the counts, as the bits of a person are given the category. If each person's bits
+    were randomized twice for one report, as by RAPPOR, `keep` and `flip` are those of both steps together. Sums of
+    several reports of the same people have no density here: pass the reports to `unary_encoding`.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> release = dpjax.releases.unary_encoding_sums([9, 4, 5], keep=0.75, flip=0.25, n=12)
+    >>> release.value.tolist(), release.n
+    ([9.0, 4.0, 5.0], 12)
+    """
+    value = as_vector("sums", sums, "Pass one sum for each category.")
+    mechanism = ReportSums(keep, flip, n)
+    mechanism.check_value("sums", value)
+    return Release(value, mechanism, cells(field, len(value)), n)
+
+
+def randomized_response_counts(counts: Any, *, keep: float, field: str = "cell") -> LocalRelease:
+    """The release of how many persons gave each answer of randomized response, when the answers themselves are gone.
+
+    Parameters
+    ----------
+    counts : [k]
+        How many persons gave each of k answers.
+    keep
+        The probability that an answer is the true category, as in `dpjax.RandomizedResponse`.
+    field
+        The integer record field [] that holds the category.
+
+    Returns
+    -------
+    LocalRelease
+        Of as many answers, in any order: the likelihood of exchangeable persons does not depend on it. So nothing is
+        lost.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no counts of two answers or more, or the probability is none.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> dpjax.releases.randomized_response_counts([5, 2, 1], keep=0.6).n
+    8
+    """
+    remedy = "Pass how many persons gave each answer."
+    check_array("counts", counts, lambda array: (array >= 0) & (array == np.round(array)), "counts", remedy)
+    numbers = np.asarray(counts)
+    if numbers.ndim != 1 or len(numbers) < 2 or not numbers.sum():
+        fail("counts", f"shape {list(numbers.shape)} of sum {numbers.sum():g}", "counts of two answers or more", remedy)
+    answers = np.repeat(np.arange(len(numbers)), numbers.astype(int))
+    return LocalRelease(jnp.asarray(answers), RandomizedResponse(keep, len(numbers)), field)

@@ -1,0 +1,220 @@
+"""Sums of local reports, and reports of permanent answers: exact distributions, posteriors by enumeration, refusals."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import dpjax
+from dpjax import models, releases
+from dpjax.mechanisms import ReportSums
+from tests.counts import oracle
+from tests.counts.published import check_moments
+
+KEEP, FLIP = 0.75, 0.25
+
+
+def log_law(value: np.ndarray, sums: np.ndarray, n: int, keep: float, flip: float) -> np.ndarray:
+    """By a sum over all numbers of kept bits."""
+    kept = np.arange(n + 1)
+    terms = stats.binom.logpmf(kept, sums[..., None], keep)
+    return special.logsumexp(terms + stats.binom.logpmf(value[..., None] - kept, n - sums[..., None], flip), axis=-1)
+
+
+@pytest.mark.parametrize("n", [1, 12, 700])
+@pytest.mark.parametrize(("keep", "flip"), [(0.75, 0.25), (0.5, 0.02), (0.1, 0.6), (0.99, 0.001)])
+def test_law(n: int, keep: float, flip: float) -> None:
+    mechanism = ReportSums(keep, flip, n)
+    value, sums = (grid.astype(float) for grid in np.meshgrid(np.unique(np.linspace(0, n, 13).round()), [0, n // 3, n]))
+    tolerance = (
+        {"rtol": 1e-10, "atol": 1e-11} if jnp.result_type(float) == jnp.float64 else {"rtol": 1e-5, "atol": 2e-4}
+    )
+    found = mechanism.log_density_terms(jnp.asarray(value), jnp.asarray(sums))
+    np.testing.assert_allclose(found, log_law(value, sums, n, keep, flip), **tolerance)
+    whole = mechanism.log_density_terms(jnp.arange(n + 1.0), jnp.full(n + 1, n // 3, float))
+    assert abs(np.sum(np.exp(np.asarray(whole, float))) - 1) < 2e-4 * n**0.5
+    assert np.all(np.isneginf(mechanism.log_density_terms(jnp.zeros(2), jnp.array([-1.0, n + 1]))))
+
+
+@pytest.mark.parametrize("n", [10**6, 10**8])
+def test_large_numbers(n: int) -> None:
+    """Nearly Normal: against the Normal density with the first terms of its Edgeworth expansion being 1 at the mean."""
+    mechanism, count = ReportSums(KEEP, FLIP, n), n // 4
+    mean, deviation = count * KEEP + (n - count) * FLIP, (n * KEEP * FLIP) ** 0.5
+    value = np.round(mean + deviation * np.array([-3.0, -1.0, 0.0, 2.0]))
+    if jnp.result_type(float) == jnp.float32 and n > 2**24:
+        pytest.skip("float32 holds no such counts")
+    found = mechanism.log_density_terms(jnp.asarray(value, float), jnp.full(4, float(count)))
+    np.testing.assert_allclose(found, stats.norm.logpdf(value, mean, deviation), atol=2e-3 if n < 10**7 else 2e-4)
+
+
+def test_draws() -> None:
+    mechanism, count = ReportSums(KEEP, 0.1, 9), jnp.full(20_000, 6.0)
+    drawn = np.asarray(jax.jit(mechanism.sample)(jax.random.key(1), count))
+    expected = 20_000 * np.exp(np.asarray(mechanism.log_density_terms(jnp.arange(10.0), jnp.full(10, 6.0)), float))
+    observed, common = np.bincount(drawn.astype(int), minlength=10), expected > 5
+    statistic = np.sum((observed[common] - expected[common]) ** 2 / expected[common])
+    assert stats.chi2.sf(statistic, common.sum() - 1) > 1e-4
+
+
+SUMS, N, ALPHA = np.array([9, 4, 5]), 12, np.ones(3)
+
+
+def truth() -> oracle.Tables:
+    """By enumeration of all tables of 12 persons."""
+    tables = oracle.compositions(N, 3)
+    log_prior = oracle.log_ways(tables) + oracle.log_dirichlet(tables, ALPHA)
+    log_joint = log_prior + log_law(np.broadcast_to(SUMS, tables.shape), tables, N, KEEP, FLIP).sum(axis=1)
+    return oracle.Tables(tables, log_joint - special.logsumexp(log_joint), 0.0)
+
+
+def sample(release: Any, **choices: Any) -> dpjax.Posterior:
+    options = {"num_warmup": 300, "num_samples": 2_000, "progress": False} | choices
+    return dpjax.sample(jax.random.key(1), models.categorical(ALPHA), release, **options)
+
+
+@pytest.mark.x32
+def test_column_sums_have_the_posterior_of_enumeration() -> None:
+    """And the planted fault is noticed: noise on the sums in place of the bits."""
+    shares = truth().shares(ALPHA)
+    np.testing.assert_allclose(shares[0], [0.6268, 0.1662, 0.2070], atol=5e-5)
+    release = releases.unary_encoding_sums(SUMS, keep=KEEP, flip=FLIP, n=N)
+    found = sample(release)
+    check_moments(np.asarray(found.draws["probabilities"], float), *shares)
+    planted = release.with_mechanism(ReportSums(KEEP, 0.1, N))
+    with pytest.raises(AssertionError):
+        check_moments(np.asarray(sample(planted).draws["probabilities"], float), *shares)
+
+
+@pytest.mark.slow
+def test_records_have_it_too() -> None:
+    release = releases.unary_encoding_sums(SUMS, keep=KEEP, flip=FLIP, n=N)
+    found = sample(release, imputation=dpjax.imwg(), num_samples=8_000)
+    check_moments(np.asarray(found.draws["probabilities"], float), *truth().shares(ALPHA))
+
+
+def test_what_is_promised() -> None:
+    """A person moves from one column to another: ε is that of their bits."""
+    release = releases.unary_encoding_sums(SUMS, keep=KEEP, flip=FLIP, n=N)
+    words = dpjax.describe(release)
+    assert f"Where one record is replaced: ε = {2 * np.log(3):.4g}" in words
+    assert "The number of reports is public" in words
+    assert dpjax.from_json(release.to_json()).mechanism == release.mechanism
+    law = [
+        log_law(np.stack(np.meshgrid(*[np.arange(4)] * 2), -1), np.array(table), 3, KEEP, FLIP).sum(axis=-1)
+        for table in ((2, 1), (1, 2))
+    ]
+    assert np.max(np.abs(law[0] - law[1])) <= 2 * np.log(3) + 1e-9
+
+
+def test_counts_of_answers_are_answers() -> None:
+    release = releases.randomized_response_counts([5, 2, 1], keep=0.6)
+    np.testing.assert_array_equal(release.values, [0, 0, 0, 0, 0, 1, 1, 2])
+    assert release.channel == dpjax.RandomizedResponse(0.6, 3)
+
+
+ONES = np.repeat(np.arange(6), [14, 16, 8, 6, 9, 7])
+"""How many of five reports of each of 60 persons were 1."""
+
+
+def grid_posterior(log_likelihood: np.ndarray) -> tuple[float, float]:
+    """Mean and standard deviation of a share with a uniform prior, by a grid, from log-likelihoods [n, 2]."""
+    share = (np.arange(4_000) + 0.5) / 4_000
+    given = np.exp(log_likelihood)
+    log_weight = np.log(given[:, :1] * (1 - share) + given[:, 1:] * share).sum(axis=0)
+    weight = special.softmax(log_weight)
+    mean = weight @ share
+    return float(mean), float(np.sqrt(weight @ (share - mean) ** 2))
+
+
+def permanent_likelihood() -> np.ndarray:
+    """Given the true bit, over both permanent bits."""
+    given_answer = np.stack([stats.binom.pmf(ONES, 5, p) for p in (FLIP, KEEP)], axis=1)
+    return np.log(given_answer @ np.array([[0.75, 0.25], [0.25, 0.75]]))
+
+
+def five_reports() -> tuple[np.ndarray, np.ndarray]:
+    """The reports one by one, and who made them."""
+    bits = (np.arange(5) < ONES[:, None]).astype(int).ravel()
+    return bits, np.repeat(np.arange(60), 5)
+
+
+def log_ratios(release: dpjax.LocalRelease) -> np.ndarray:
+    """What each person's reports say of each category [n, c], relative to the first."""
+    table = np.asarray(release.channel.log_probabilities).T[np.asarray(release.values)]
+    return table - table[:, :1]
+
+
+def test_permanent_answers() -> None:
+    """As by RAPPOR; without `permanent` the same reports say far more, which is the planted fault."""
+    bits, people = five_reports()
+    given_answer = np.log(np.where(bits[:, None] == np.arange(2), KEEP, FLIP))
+    release = releases.likelihoods(given_answer, people=people, permanent=0.75)
+    right = permanent_likelihood()
+    np.testing.assert_allclose(log_ratios(release), right - right[:, :1], rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(grid_posterior(right), (0.2155, 0.1224), atol=2e-4)
+    np.testing.assert_allclose(grid_posterior(log_ratios(release)), (0.2155, 0.1224), atol=2e-4)
+    fault = releases.likelihoods(given_answer, people=people)
+    np.testing.assert_allclose(grid_posterior(log_ratios(fault)), (0.303, 0.089), atol=2e-3)
+    assert "ε = 1.099" in dpjax.describe(release)
+    matrix = releases.likelihoods(given_answer, people=people, permanent=[[0.75, 0.25], [0.25, 0.75]])
+    np.testing.assert_allclose(log_ratios(matrix), log_ratios(release), rtol=1e-6)
+
+
+def test_permanent_bits() -> None:
+    """Three categories: each column is mixed over its own permanent bit, by enumeration of all permanent bits."""
+    rng = np.random.default_rng(1)
+    bits, people = rng.integers(0, 2, (8, 3)), np.array([0, 0, 0, 1, 1, 2, 2, 2])
+    release = releases.unary_encoding(bits, keep=0.8, flip=0.3, people=people, permanent=(0.7, 0.2))
+    expected = np.zeros((3, 3))
+    for person, category in np.ndindex(3, 3):
+        own, total = bits[people == person], 0.0
+        for kept in np.ndindex(2, 2, 2):
+            one = np.where(np.arange(3) == category, 0.7, 0.2)
+            p = np.where(np.array(kept) == 1, 0.8, 0.3)
+            total += np.prod(np.where(np.array(kept) == 1, one, 1 - one)) * np.prod(np.where(own == 1, p, 1 - p))
+        expected[person, category] = np.log(total)
+    np.testing.assert_allclose(log_ratios(release), expected - expected[:, :1], rtol=1e-5, atol=1e-5)
+
+
+def test_one_report_of_a_permanent_bit_is_a_channel() -> None:
+    bits = np.eye(3, dtype=int)
+    both = releases.unary_encoding(bits, keep=0.8, flip=0.3, permanent=(0.7, 0.2))
+    keep, flip = 0.7 * 0.8 + 0.3 * 0.3, 0.2 * 0.8 + 0.8 * 0.3
+    np.testing.assert_allclose(
+        log_ratios(both), log_ratios(releases.unary_encoding(bits, keep=keep, flip=flip)), rtol=1e-5
+    )
+
+
+LOGS = np.log([[0.6, 0.4], [0.3, 0.7]])
+BITS = [[1, 0], [0, 1]]
+BAD = {
+    "keep of 1": (lambda: ReportSums(1.0, 0.2, 5), "keep"),
+    "flip of text": (lambda: ReportSums(0.5, "a", 5), "flip"),
+    "the same twice": (lambda: ReportSums(0.3, 0.3, 5), "flip"),
+    "no persons": (lambda: ReportSums(0.5, 0.3, 0), "n"),
+    "sums above n": (lambda: releases.unary_encoding_sums([13, 1], keep=0.7, flip=0.2, n=12), "sums"),
+    "negative sums": (lambda: releases.unary_encoding_sums([-1, 1], keep=0.7, flip=0.2, n=12), "sums"),
+    "fractions": (lambda: releases.randomized_response_counts([1.5, 1], keep=0.7), "counts"),
+    "no answers": (lambda: releases.randomized_response_counts([0, 0], keep=0.7), "counts"),
+    "a permanent 1": (lambda: releases.likelihoods(LOGS, permanent=1.0), "permanent"),
+    "a permanent matrix of columns": (
+        lambda: releases.likelihoods(LOGS, permanent=[[0.5, 0.4], [0.5, 0.6]]),
+        "permanent",
+    ),
+    "another number of answers": (lambda: releases.likelihoods(LOGS, permanent=[[0.5, 0.25, 0.25]] * 2), "permanent"),
+    "one permanent probability": (
+        lambda: releases.unary_encoding(BITS, keep=0.7, flip=0.2, permanent=0.7),
+        "permanent",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_refused(name: str) -> None:
+    call, argument = BAD[name]
+    with pytest.raises((ValueError, TypeError), match=rf"^{argument}: given .*; expected .*\. "):
+        call()
