@@ -43,8 +43,8 @@ FEW_LOCAL = 50
 """Largest number of values released one by one from which refreshes are on by default: all of them have to fit."""
 
 MOST_SUMMED_OUT = 1024
-"""Largest number of records whose hidden fields are summed out by default. For a label of twelve people the step gave six
-times as many effective draws; for 100,000 people it takes some thirty times as long as the rest of a sweep."""
+"""Largest number of records whose hidden fields are summed out by default. For twelve people with a perturbed label the
+step gave six times as many effective draws; for 100,000 it takes some thirty times as long as the rest of a sweep."""
 
 Noise = Literal["held", "moved", "moved by surrogate"]
 

@@ -50,7 +50,7 @@ class LocalRelease(FieldValues):
     3
     """
 
-    def __new__(cls, values: Any = None, channel: Any = None, field: str = "cell", *, missing: Any = None) -> Any:
+    def __new__(cls, values: Any, channel: Any = None, field: str = "cell", *, missing: Any = None) -> Any:
         """A release of one field, or `Microdata` of several."""
         if not isinstance(values, dict):
             if missing is not None:
@@ -62,6 +62,10 @@ class LocalRelease(FieldValues):
             remedy = "Pass each field's channel beside its values: {field: (values, channel)}."
             fail(argument, given, "none beside a dict of fields", remedy)
         return Microdata(values, missing)
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """What a copy is made with, before it gets its fields."""
+        return (self.values,)
 
     def _name(self, part: str) -> str:
         return part
