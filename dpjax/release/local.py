@@ -60,7 +60,7 @@ class LocalRelease(FieldValues):
         if channel is not None or field != "cell":
             argument, given = ("field", repr(field)) if channel is None else ("channel", name_of(channel))
             remedy = "Pass each field's channel beside its values: {field: (values, channel)}."
-            fail(argument, given, "none beside a dict of fields", remedy)
+            fail(f"values, {argument}", f"a dict of fields and {given}", "one of the two", remedy)
         return Microdata(values, missing)
 
     def __getnewargs__(self) -> tuple[Any, ...]:
