@@ -84,6 +84,20 @@ def test_numpyro_models_are_sampled_from():
 
 
 @pytest.mark.slow
+def test_records_seen_in_part_have_the_posterior_that_the_guide_says():
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        names = run("microdata.md")
+    means = {"share": 0.391, "mu": np.array([0.102, 1.272])}
+    for name, mean in means.items():
+        draws = names["posterior"].draws[name]
+        assert np.all(np.abs(draws.mean((0, 1)) - mean) < MAX_DEVIATION * diagnostics.mcse_mean(draws))
+    assert names["in_numpyro"].mixed is not None
+    assert abs(np.mean(names["earned"].draws["slope"]) - 1.2) < 0.5
+    # The total says 6.2, and the answers alone 4.7.
+    assert np.mean(names["joined"].draws["share"]) > np.mean(names["posterior"].draws["share"])
+
+
+@pytest.mark.slow
 def test_blackjax_runs_the_sampler_unchanged():
     names = run("blackjax.md")
     assert names["means"].shape == (4, 2_000)

@@ -36,7 +36,7 @@ def joint(*releases: Release | LocalRelease | Microdata) -> Release | Microdata:
 
     Returns
     -------
-    Release
+    Release | Microdata
         Of sums alone a `Release`: the values in one vector, under the statistics in one (`dpjax.statistics.stacked`)
         and the mechanisms side by side (`Independent`). Else `Microdata` of all fields, with the sums beside.
 

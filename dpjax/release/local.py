@@ -52,7 +52,7 @@ class LocalRelease(FieldValues, Printed):
     3
     """
 
-    def __new__(cls, values: Any = None, channel: Any = None, field: str = "cell", *, missing: Any = None) -> Any:
+    def __new__(cls, values: Any, channel: Any = None, field: str = "cell", *, missing: Any = None) -> Any:
         """A release of one field, or `Microdata` of several."""
         if not isinstance(values, dict):
             if missing is not None:
@@ -62,8 +62,12 @@ class LocalRelease(FieldValues, Printed):
         if channel is not None or field != "cell":
             argument, given = ("field", repr(field)) if channel is None else ("channel", name_of(channel))
             remedy = "Pass each field's channel beside its values: {field: (values, channel)}."
-            fail(argument, given, "none beside a dict of fields", remedy)
+            fail(f"values, {argument}", f"a dict of fields and {given}", "one of the two", remedy)
         return Microdata(values, missing)
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        """What a copy is made with, before it gets its fields."""
+        return (self.values,)
 
     def _name(self, part: str) -> str:
         return part

@@ -306,17 +306,23 @@ def read_field(name: str, given: Any, mask: Array | None) -> tuple[FieldValues, 
     if not is_traced(values, mask):
         values, mask = fill_gaps(name, values, channel, mask)
     field = FieldValues(values, channel, name)
-    if mask is not None and mask.shape != (field.n,):
-        given, remedy = f"shape {list(mask.shape)}", "Pass one boolean for each value."
-        fail(f"missing[{name!r}]", given, f"shape [{field.n}]", remedy)
+    check_length(name, mask, field.n)
     return field, mask
+
+
+def check_length(name: str, mask: Array | None, n: int) -> None:
+    """Raise unless a mask, if there is one, has an entry for each record."""
+    if mask is not None and mask.shape != (n,):
+        given, remedy = f"shape {list(mask.shape)}", "Pass one boolean for each value."
+        fail(f"missing[{name!r}]", given, f"shape [{n}]", remedy)
 
 
 def fill_gaps(name: str, values: Any, channel: Any, mask: Array | None) -> tuple[Any, Array | None]:
     """Values with one that was released in each place where one is missing, and which places these are."""
     array = as_numbers(values)
-    if array is None or (mask is not None and mask.shape != array.shape[:1]):
+    if array is None:
         return values, mask
+    check_length(name, mask, len(array))
     absent = np.isnan(array)
     rows = absent.reshape(len(array), -1).all(axis=1)
     if np.any(absent.reshape(len(array), -1).any(axis=1) != rows):

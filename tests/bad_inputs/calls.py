@@ -196,6 +196,8 @@ OWN: dict[str, dict[str, Any]] = {
     "dpjax.mechanisms.SumOf": {"mechanisms": (dpjax.Laplace(1.0),)},
     "dpjax.Independent": {"mechanisms": (dpjax.Laplace(1.0),), "sizes": (1,)},
     "dpjax.LocalChannel": {"log_probabilities": np.log(np.full((2, 2), 0.5))},
+    "dpjax.LocalRelease": {"channel": dpjax.Gaussian(1.0)},
+    "dpjax.Microdata": {"fields": {"y": (VECTOR, dpjax.Gaussian(1.0))}},
     "dpjax.PrimarySuppression": {"limit": 5},
     "dpjax.Privacy": {"notion": "approximate", "epsilon": 1.0, "delta": 1e-6},
     "dpjax.RandomizedResponse": {"keep": 0.75, "num_categories": 2},

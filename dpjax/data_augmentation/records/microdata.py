@@ -122,8 +122,9 @@ def choose_moves(model: Model, release: Microdata) -> list[Move]:
     if model.normal_field is not None and can_draw_normal(release):
         return [draw_normal(model, release)]
     groups, others = split_hidden(model, release, hidden)
-    whole = not any(name not in release.missing for name in release.exact)
-    check_known(others, whole)
+    if release.exact:
+        check_listed(others)
+    whole = all(name in release.missing for name in release.exact)
     moves = [propose_whole(model, release)] if whole and others else []
     moves += [draw_levels(model, release, group) for group in groups]
     for name, leaf in others.items():
@@ -233,10 +234,10 @@ def cross(one: Records, other: Records) -> Records:
     return repeated | {name: jnp.concatenate([leaf] * first) for name, leaf in other.items()}
 
 
-def check_known(others: dict[str, Any], whole: bool) -> None:
-    """Raise if a field of whole numbers, whose values are not listed, is hidden beside known ones."""
+def check_listed(others: dict[str, Any]) -> None:
+    """Raise if a field of whole numbers, whose values are not listed, is hidden beside exact ones."""
     for name, leaf in others.items():
-        if not jnp.issubdtype(leaf.dtype, jnp.floating) and not whole:
+        if not jnp.issubdtype(leaf.dtype, jnp.floating):
             given = f"no list of the values of the field {name!r}, which is hidden in part while others are exact"
             remedy = "Give the model a `discrete_support`, or the field a channel of categories."
             fail("model", given, "a list of its possible values", remedy)
