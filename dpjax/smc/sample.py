@@ -1,6 +1,7 @@
 """Tempered sequential Monte Carlo with independent islands: input checks, the compiled run, and the combined sample."""
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -100,6 +101,7 @@ def sample_smc(
     check_share(target_ess)
     plan = make_plan(model, release, imputation, interweave, parameter_kernel)
     check_closed(plan.imputation, imputation)
+    labels = model.entry_labels(release.level_names | model.level_names)
     model, release = latent_form(model, release, plan.imputation)
     target = jnp.asarray(target_ess, float)
     with one_blas_thread():
@@ -108,7 +110,7 @@ def sample_smc(
     combined = combine(draws, trace, num_sweeps)
     warn_of_room(release, draws, stacklevel=3)
     warn_of_stuck(model, draws)
-    return combined
+    return replace(combined, labels=labels)
 
 
 def check_share(target_ess: Any) -> None:
