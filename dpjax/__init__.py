@@ -161,7 +161,6 @@ __all__ = [
     "pcn",
     "plot",
     "private",
-    "private_target",
     "releases",
     "sample",
     "sample_batch",
