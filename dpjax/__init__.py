@@ -7,7 +7,8 @@ from dpjax._util.lazy import lazy_names
 if TYPE_CHECKING:
     from dpjax import coupling, exchangeable, mixture, models, plot, private, statistics
     from dpjax._util.jit import enable_compilation_cache
-    from dpjax.adapters.numpyro import from_numpyro, private_target
+    from dpjax.adapters.numpyro import from_numpyro
+    from dpjax.adapters.numpyro import private_target as private_target  # the former name of private.numpyro_target
     from dpjax.base import Model
     from dpjax.clt import sample_clt
     from dpjax.data_augmentation.algorithm import gibbs, impute
