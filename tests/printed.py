@@ -91,10 +91,16 @@ def rows_agree(heads: list[list[str]], rows: list[list[str]]) -> bool:
 def texts_agree(one: str, other: str) -> bool:
     """Whether two lines have the same words, and numbers that are nearly the same."""
     numbers = [[float(text.replace(",", "")) for text in NUMBER.findall(line)] for line in (one, other)]
-    words = [" ".join(NUMBER.sub("#", PLURAL.sub("", TYPE.sub(r"\1", line))).split()) for line in (one, other)]
+    words = [words_of(line) for line in (one, other)]
     return words[0] == words[1] and all(
         abs(a - b) <= RELATIVE * max(abs(a), abs(b)) + ABSOLUTE for a, b in zip(*numbers, strict=True)
     )
+
+
+def words_of(line: str) -> str:
+    """A line without its numbers, types of numbers, plurals and the widths of spaces."""
+    text = NUMBER.sub("#", PLURAL.sub("", TYPE.sub(r"\1", line)))
+    return " ".join(text.replace("[", " [ ").replace("]", " ] ").split())
 
 
 def write_page(path: Path) -> None:
