@@ -12,7 +12,7 @@ CONSTRAINTS ?= $(wildcard constraints/python$(PYTHON_VERSION).txt)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS))
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo quick test test-all shards weights weight lint format types docs site-version notebooks api wheel release benchmarks lock clean
+.PHONY: demo quick test test-all shards weights weight lint format types docs site-version notebooks api wheel release printed benchmarks lock clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m dpjax demo
@@ -61,6 +61,10 @@ types: $(VENV)/installed-dev
 
 docs: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+
+# Shows below the code of the pages what it prints: of PAGES, or of all, in half an hour. Slow tests compare.
+printed: $(VENV)/installed
+	$(BIN)/python -m tests.printed $(PAGES)
 
 # Adds the site of this version, as the latest, to the local branch gh-pages: readers choose between versions. Pushes nothing.
 site-version: $(VENV)/installed-docs

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import jax
@@ -14,6 +14,7 @@ from dpjax._util.spelling import takes_num_draws
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.problem import draw_number
+from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import QUANTILES, Summary, check_quantiles, quantile_name, tabulate
 from dpjax.models.checks import check_fit
 from dpjax.models.programs import jit_model
@@ -42,6 +43,8 @@ class ImportanceSample:
         log p(release value), estimated without bias on the natural scale.
     log_marginal_likelihood_error
         Its standard error, by the delta method.
+    labels
+        The names of the entries of the draws, where levels have names.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class ImportanceSample:
     pareto_khat: float
     log_marginal_likelihood: float
     log_marginal_likelihood_error: float
+    labels: Labels = field(default_factory=dict, kw_only=True)
 
     def summary(self, *, quantiles: Sequence[float] = QUANTILES) -> Summary:
         """Mean, sd and quantiles of every parameter, and their standard errors (``se_...``).
@@ -72,7 +76,8 @@ class ImportanceSample:
             The probabilities of the quantiles, such as ``(0.05, 0.5, 0.95)`` for intervals of 90 %.
         """
         weights = np.exp(self.log_weights)
-        return tabulate({name: summarize(draws, weights, quantiles) for name, draws in self.draws.items()})
+        figures = {name: summarize(draws, weights, quantiles) for name, draws in self.draws.items()}
+        return tabulate(figures, labels=self.labels)
 
     @takes_num_draws
     def resample(self, key: Key, num_samples: int) -> dict[str, np.ndarray]:
@@ -126,6 +131,7 @@ def importance_sample(key: Key, model: Model, release: PrivateRelease, num_sampl
     check_count("num_samples", num_samples)
     check_fit(model, release)
     check_drawn_whole(release)
+    labels = model.entry_labels(release.level_names | model.level_names)
     model, release = draw_number(model, release)
     draws, log_weights = jax.device_get(weigh(model, num_samples, batch_size(model, release), key, release))
     broken = ~(log_weights < np.inf)
@@ -136,7 +142,7 @@ def importance_sample(key: Key, model: Model, release: PrivateRelease, num_sampl
     if np.all(log_weights == -np.inf):
         remedy = "Check the units of the value, mechanism and statistic; or use dpjax.sample."
         fail("release", f"a value of zero density in all of {num_samples} draws", "positive density in some", remedy)
-    return weighted_sample(draws, log_weights)
+    return replace(weighted_sample(draws, log_weights), labels=labels)
 
 
 @partial(jit_model, static_argnames=("num_samples", "batch"))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dpjax
+from tests.printed import run_checked
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -20,11 +21,9 @@ def code_of(name: str) -> Any:
 
 
 def run(name: str) -> dict[str, Any]:
-    """What a page's code defines."""
-    names: dict[str, Any] = {"__name__": name}
+    """What a page's code defines; it prints what is shown."""
     with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
-        exec(code_of(name), names)
-    return names
+        return run_checked(DOCS / name)
 
 
 def test_the_first_page_calls_what_there_is():

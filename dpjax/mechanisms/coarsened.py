@@ -53,7 +53,7 @@ class Coarsened(Mechanism):
     -----
     The likelihood is 1 where the count is published as the number, and 0 elsewhere. `from_function` tabulates any
     rule; `midpoints`, `multiples` and `bins` are the usual ones. A redacted count is a number of its own, such as -1.
-    Rules that differ between cells, such as rates of known denominators, are joined by `dpjax.Independent`.
+    Rules that differ between cells, such as rates of known denominators, are joined by `dpjax.mechanisms.Independent`.
 
     Examples
     --------

@@ -1,13 +1,14 @@
 """The result of tempered sequential Monte Carlo, with standard errors from the variation between islands."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import jax
 import numpy as np
 
 from dpjax._util.validation import check_count, check_key
 from dpjax.base import Key
+from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import QUANTILES, Summary, check_quantiles, quantile_name, tabulate
 from dpjax.importance import quantile_function
 
@@ -41,6 +42,8 @@ class SMCSample:
     num_nonfinite
         The number of weights, proposals and moves [island, step] rejected because of a non-finite density, parameter or
         record.
+    labels
+        The names of the entries of the draws, where levels have names.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class SMCSample:
     log_increments: np.ndarray
     acceptance_rates: np.ndarray
     num_nonfinite: np.ndarray
+    labels: Labels = field(default_factory=dict, kw_only=True)
 
     def summary(self, *, quantiles: Sequence[float] = QUANTILES) -> Summary:
         """Mean, sd and quantiles of every parameter, and their standard errors (``se_...``) between islands.
@@ -72,7 +76,8 @@ class SMCSample:
             The probabilities of the quantiles, such as ``(0.05, 0.5, 0.95)`` for intervals of 90 %.
         """
         weights = np.exp(self.log_weights)
-        return tabulate({name: summarize(draws, weights, quantiles) for name, draws in self.draws.items()})
+        figures = {name: summarize(draws, weights, quantiles) for name, draws in self.draws.items()}
+        return tabulate(figures, labels=self.labels)
 
     def resample(self, key: Key, num_samples: int) -> dict[str, np.ndarray]:
         """Draws [num_samples, ...] of equal weight from all islands, taken with replacement."""

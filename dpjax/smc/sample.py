@@ -1,6 +1,7 @@
 """Tempered sequential Monte Carlo with independent islands: input checks, the compiled run, and the combined sample."""
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -102,6 +103,7 @@ def sample_smc(
     check_drawn_whole(release)
     problem = augment(model, release, imputation, interweave, parameter_kernel)
     check_closed(problem.plan.imputation, imputation)
+    labels = model.entry_labels(release.level_names | model.level_names)
     model, release, target = problem.model, problem.release, jnp.asarray(target_ess, float)
     numbers = num_islands, num_particles, num_sweeps
     with one_blas_thread():
@@ -109,7 +111,7 @@ def sample_smc(
     combined = combine(draws, trace, num_sweeps)
     warn_of_room(release, draws, stacklevel=3)
     warn_of_stuck(model, draws)
-    return combined
+    return replace(combined, labels=labels)
 
 
 def check_share(target_ess: Any) -> None:

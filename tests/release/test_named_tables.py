@@ -154,6 +154,12 @@ def test_entries_have_the_names_of_levels_whoever_knows_them():
     assert check_labels(None, release, 4).tolist() == list(expected)
 
 
+def test_weighted_draws_have_the_names_too():
+    release, model = dpjax.Release(frame(), dpjax.Gaussian(60.0), n=150), categorical(shape=(2, 2), fields=FIELDS)
+    weighted = dpjax.importance_sample(jax.random.key(1), model, release, 500)
+    assert "probabilities[male,no]" in weighted.summary().rows
+
+
 def test_odds_ratios_are_named_by_neighbouring_levels():
     levels = [["a", "b", "c"], ["x", "y"], ["low", "high"]]
     model = categorical(fields=["one", "two", "three"], levels=levels)
@@ -169,7 +175,9 @@ def test_summary_frame_and_completed_data_have_names(tmp_path):
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame(COUNTS, pandas.Index(LEVELS[0], name="sex"), pandas.Index(LEVELS[1], name="admitted"))
     release, model = dpjax.Release(table, NOISE, n=150), categorical(table * 0 + 1.0)
-    posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=50, num_samples=100, progress=False)
+    # As in tests/posterior/test_printing.py, whose programs these are.
+    settings = {"num_warmup": 50, "num_samples": 40, "num_chains": 2, "collect": "counts", "progress": False}
+    posterior = dpjax.sample(jax.random.key(1), model, release, **settings)
     with pytest.warns(UserWarning, match=r"probabilities\[female,no\]"):
         summary = posterior.summary()
     assert summary.rows[:2] == ("probabilities[female,no]", "probabilities[female,yes]")
