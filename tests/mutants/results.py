@@ -144,6 +144,13 @@ MUTANTS = (
         ("mcmc/test_batches.py",),
     ),
     Mutant(
+        "A posterior derives the form of its latent data again",
+        "mcmc/sample.py",
+        'vars(posterior)["problem"] = problem',
+        "vars(posterior)",
+        ("test_problem.py",),
+    ),
+    Mutant(
         "Joined runs keep the chains of the first",
         "posterior/concatenate.py",
         "draws=join([dict(run.draws) for run in runs]),",
