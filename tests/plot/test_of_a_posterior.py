@@ -51,6 +51,8 @@ def test_epsilon_follows_from_the_noise_or_the_promise():
         assert epsilon_of(dpjax.Release([12.0], dpjax.Laplace(4.0, privacy=promise), unclamped, n=N)) == epsilon
     rho = dpjax.Privacy("zcdp", "replace-one", rho=0.5)
     assert epsilon_of(dpjax.Release([12.0], dpjax.Gaussian(4.0, privacy=rho), STATISTIC, n=N)) is None
+    both = dpjax.joint(RELEASE, dpjax.Release([12.0], dpjax.Laplace(2.0), STATISTIC, n=N))
+    assert epsilon_of(both) == pytest.approx(3 * EPSILON)
 
 
 def test_predicted_numbers_are_in_their_own_units():

@@ -182,6 +182,10 @@ class Trial(NamedTuple):
         That of the first record among all.
     density_of_first
         That of the first record alone, if the model takes any number.
+    alone
+        The first record [1, ...].
+    parameters
+        The parameters.
     """
 
     mixed: Array
@@ -192,6 +196,8 @@ class Trial(NamedTuple):
     density_of_rolled: Array
     first: Array
     density_of_first: Array
+    alone: Records
+    parameters: Parameters
 
 
 @partial(jit_model, static_argnames=("any_size",))
@@ -240,7 +246,6 @@ def run_trial(densities: ModelDensities, any_size: bool, key: Key, parameters: P
         lambda records: densities.log_density(parameters, records), jax.tree.map(variants, two)
     )
     alone = jax.tree.map(lambda field: field[0, :1], two)
-    density_of_alone = densities.log_density(parameters, alone) if any_size else one[:1]
     return Trial(
         mixed=tree_where(is_even, one, other),
         density_of_mixed=density_of_mixed,
@@ -249,7 +254,9 @@ def run_trial(densities: ModelDensities, any_size: bool, key: Key, parameters: P
         rolled=jnp.roll(one, 1),
         density_of_rolled=density_of_rolled,
         first=one[:1],
-        density_of_first=density_of_alone,
+        density_of_first=densities.log_density(parameters, alone) if any_size else one[:1],
+        alone=alone,
+        parameters=parameters,
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import jax
@@ -24,7 +25,7 @@ class EarlyExitError(Exception):
 class SiteHandler(Messenger):
     """A NumPyro handler that sets the values of sample sites and the indices of plates, and records all statements."""
 
-    def __init__(self, choose: Choose, places: dict[str, Array]) -> None:
+    def __init__(self, choose: Choose, places: dict[str, Callable[[], Array]]) -> None:
         super().__init__()
         self.choose, self.places = choose, places
         self.statements: list[dict[str, Any]] = []
@@ -36,8 +37,8 @@ class SiteHandler(Messenger):
             raise EarlyExitError  # it would need a key; the statement is refused later
         if msg["type"] == "plate":
             size, subsample_size = msg["args"]
-            places = self.places.get(msg["name"])
-            msg["value"] = jnp.arange(subsample_size or size) if places is None else places
+            places = self.places.get(msg["name"], partial(jnp.arange, subsample_size or size))
+            msg["value"] = places()
         elif msg["type"] == "sample":
             msg["is_substituted"] = msg["value"] is not None
             shape = msg["kwargs"].get("sample_shape", ())
@@ -90,9 +91,9 @@ class Layout(PyTree):
 
         The places [n] are the indices that the records' plate returns, by default 0, ..., n - 1.
         """
-        places = jnp.arange(n) if places is None else places
+        indices = partial(jnp.arange, n) if places is None else lambda: places
         arguments = values_of(self.arguments) | ({"n": n} if self.takes_size else {})
-        return run(self.function, arguments, choose, {self.plate: places})
+        return run(self.function, arguments, choose, {self.plate: indices})
 
     def known_fields(self, n: int) -> dict[str, Array]:
         """The first n entries of the known record fields."""
@@ -135,9 +136,9 @@ class Layout(PyTree):
 
 @in_full_precision
 def run(
-    function: Callable[..., Any], arguments: dict[str, Any], choose: Choose, places: dict[str, Array]
+    function: Callable[..., Any], arguments: dict[str, Any], choose: Choose, places: dict[str, Callable[[], Array]]
 ) -> list[dict[str, Any]]:
-    """The statements of one run, with the given indices for plates by name."""
+    """The statements of one run, with the given indices for plates by name, which are made when a plate is met."""
     handler = SiteHandler(choose, places)
     with suppress(EarlyExitError), handler:
         function(**arguments)

@@ -5,7 +5,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from dpjax._util.validation import check_count, fail, name_of
+from dpjax._util.validation import check_count, fail
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.noise import Secure
 from dpjax.private.releases.records import Batch, Columns, Fields, as_column, as_fields, is_batch, read_batches
@@ -83,7 +83,7 @@ def read_rows_of_people(
     """
     if not is_batch(records):
         remedy = "Pass all rows in one dict of arrays or DataFrame."
-        fail("records", f"a {name_of(records)}", "all rows at once, with people=", remedy, error=TypeError)
+        fail("records", f"a {type(records).__name__}", "all rows at once, with people=", remedy, error=TypeError)
     rest, identifiers = split_identifiers(records, columns, people.column)
     for batch in read_batches(rest, None, check_fields):
         if identifiers.shape != batch.is_readable.shape:
