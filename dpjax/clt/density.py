@@ -217,7 +217,7 @@ def check_noise(mechanism: Any, d: int) -> None:
     for part, _ in parts_of(mechanism, d):
         inner = part.innermost
         known = isinstance(inner, (DiscreteGaussian, DiscreteLaplace))
-        if not inner.adds_noise or (inner.integer_noise and not known):
+        if not inner.adds_noise or part.period or (inner.integer_noise and not known):
             given = f"a release by {name_of(part)}"
             expected = "one whose mechanism adds noise, such as dpjax.Laplace or dpjax.DiscreteGaussian"
             fail("release", given, expected, "Use dpjax.sample.", error=TypeError)

@@ -76,7 +76,7 @@ def sample(release: Any, **choices: Any) -> dpjax.Posterior:
     return dpjax.sample(jax.random.key(1), models.categorical(ALPHA), release, **options)
 
 
-@pytest.mark.x32
+@pytest.mark.slow
 def test_column_sums_have_the_posterior_of_enumeration() -> None:
     """And the planted fault is noticed: noise on the sums in place of the bits."""
     shares = truth().shares(ALPHA)
