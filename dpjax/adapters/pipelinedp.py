@@ -78,7 +78,7 @@ def noise_of(
     check_choice("noise", noise, NOISES, "Pass the noise kind of the parameters.")
     check_positive_number("linf", linf)
     partitions = check_count("max_partitions_contributed", max_partitions_contributed)
-    check_number("delta", delta)
+    check_delta(delta)
     if noise == "gaussian":
         return Gaussian(gaussian_scale(epsilon, delta, sqrt(partitions) * linf))
     check_array("delta", delta, lambda number: number == 0, "0 for Laplace noise", "Pass noise='gaussian'.")
@@ -174,7 +174,7 @@ def read_mean(
     lower, upper = read_range(bounds)
     check_number("mean", mean)
     check_positive_number("epsilon", epsilon)
-    check_number("delta", delta)
+    check_delta(delta)
     contributions = check_count("max_contributions_per_partition", max_contributions_per_partition)
     sum_noise, count_noise = (
         noise_of(
@@ -202,6 +202,12 @@ def read_mean(
         denominator_noise=count_noise,
         n=n,
     )
+
+
+def check_delta(delta: Any) -> None:
+    """Raise unless δ is one number in [0, 1)."""
+    check_number("delta", delta)
+    check_array("delta", delta, lambda number: (number >= 0) & (number < 1), "a number in [0, 1)", "Pass the δ.")
 
 
 def check_far_from_bounds(mean: float, bounds: tuple[float, float], n: Any, scale: float) -> None:
