@@ -52,7 +52,7 @@ MECHANISMS = [
     Staircase(2.0, [1.0, 2.0]),
     Tulap(1.5, privacy=PRIVACY),
     Modulo(DiscreteLaplace(2.0), 64),
-    Coarsened.multiples(5, redacted=(1, 7)),
+    Coarsened.midpoints(6),
     ReportSums([0.75, 0.5], 0.25, 12),
     SumOf([DiscreteLaplace(2.0), DiscreteGaussian(0.5)], privacy=PRIVACY),
     MultivariateGaussian([[2.0, 0.5], [0.5, 1.0]]),
