@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, Unpack, get_args, get_origin
 
 import dpjax
-from dpjax.adapters import census, diffprivlib, dppack, opendp, pageviews, tumult
+from dpjax.adapters import census, diffprivlib, dppack, opendp, pageviews, pipelinedp, tumult
 from dpjax.private import accounting, events, noise
 
 FILE = Path(__file__).with_name("public_api.txt")
@@ -20,6 +20,7 @@ MODULES = {
     "dpjax.adapters.dppack": dppack,
     "dpjax.adapters.opendp": opendp,
     "dpjax.adapters.pageviews": pageviews,
+    "dpjax.adapters.pipelinedp": pipelinedp,
     "dpjax.adapters.tumult": tumult,
     "dpjax.coupling": dpjax.coupling,
     "dpjax.coupling.theory": dpjax.coupling.theory,

@@ -198,7 +198,8 @@ def unravel_of(model: Model) -> Callable[[Array], Parameters]:
 def check_noise(mechanism: Any, d: int) -> None:
     """Raise unless every part of the mechanism adds noise that can be approximated by real numbers."""
     for part, _ in parts_of(mechanism, d):
-        if not (part.innermost.adds_noise and becomes_real(part.innermost)):
+        inner = part.innermost
+        if not inner.adds_noise or part.period or not becomes_real(inner):
             given = f"a release by {name_of(part)}"
             expected = "one whose mechanism adds noise, such as dpjax.Laplace or dpjax.DiscreteGaussian"
             fail("release", given, expected, "Use dpjax.sample.", error=TypeError)

@@ -19,6 +19,7 @@ from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
 from dpjax.mechanisms.interval_quantile import IntervalQuantile
 from dpjax.mechanisms.local_channel import LocalChannel
+from dpjax.mechanisms.modulo import Modulo
 from dpjax.mechanisms.multivariate import KNormLinf, MultivariateGaussian
 from dpjax.mechanisms.noisy_variance import NoisyVariance
 from dpjax.mechanisms.objective import ObjectivePerturbation
@@ -54,6 +55,7 @@ __all__ = [
     "Laplace",
     "LocalChannel",
     "Mechanism",
+    "Modulo",
     "MultivariateGaussian",
     "NoisyVariance",
     "ObjectivePerturbation",

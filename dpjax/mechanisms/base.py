@@ -262,6 +262,16 @@ class Mechanism(JsonNamed, ABC):
         return False
 
     @property
+    def period(self) -> int | None:
+        """After how much sums are as good as before; None where they are not."""
+        return None
+
+    @property
+    def depth(self) -> float:
+        """The largest log ratio of the probabilities of two values, where sums have a `period`."""
+        return 0.0
+
+    @property
     def tells_sums(self) -> bool:
         """Whether some values tell a sum other than 0, so that single records could hardly move."""
         return self.exact or self.reveals

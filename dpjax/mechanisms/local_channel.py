@@ -1,5 +1,6 @@
 """One report for each person out of several possible ones, given a category: any channel that can be listed."""
 
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -18,6 +19,9 @@ from dpjax.mechanisms.promises import Unpromised
 __all__ = ["LocalChannel"]
 
 SUM_TOLERANCE = 1e-5
+ROUNDED_TOLERANCE = 0.02
+"""How far the sum of a published row of few decimals may be from 1: the row is divided by it, with a warning."""
+
 IMPOSSIBLE = float(np.finfo(np.float64).min)
 """What JSON text, which has no infinity, holds for the logarithm of 0."""
 
@@ -32,8 +36,9 @@ class LocalChannel(Mechanism):
     log_probabilities : [c, m]
         log P(r | j) of each of c categories and m reports; -∞ where a report cannot be.
     complete
-        Whether these are all possible reports, so that the probabilities of each category sum to 1. False if only
-        those that occurred are listed: each column then counts up to a factor of its own, and reports cannot be drawn.
+        Whether these are all possible reports, so that the probabilities of each category sum to 1. Rows of sums within
+        0.02 of 1, as published in few decimals, are divided by these, with a warning. False if only those that
+        occurred are listed: each column then counts up to a factor of its own, and reports cannot be drawn.
     largest_ratio
         The largest log ratio of the probabilities of any report in two categories, if not all reports are listed.
     privacy
@@ -72,7 +77,8 @@ class LocalChannel(Mechanism):
             check_array("largest_ratio", self.largest_ratio, lambda array: array >= 0, "a number of at least 0", remedy)
             object.__setattr__(self, "largest_ratio", float(self.largest_ratio))
         if not is_traced(self.log_probabilities):
-            check_log_probabilities(self.log_probabilities, self.complete)
+            sums = check_log_probabilities(self.log_probabilities, self.complete)
+            object.__setattr__(self, "log_probabilities", divided_by_sums(self.log_probabilities, sums))
         object.__setattr__(self, "log_probabilities", jnp.asarray(self.log_probabilities, jnp.result_type(float)))
 
     @property
@@ -137,8 +143,8 @@ class LocalChannel(Mechanism):
         return cls(jnp.asarray(np.where(given <= IMPOSSIBLE, -np.inf, given)), **values)
 
 
-def check_log_probabilities(given: Any, complete: bool) -> None:
-    """Raise unless a matrix [c, m] holds log-probabilities, in rows that sum to 1 if they are complete."""
+def check_log_probabilities(given: Any, complete: bool) -> np.ndarray:
+    """The sums [c] of rows, or an error unless a matrix [c, m] holds log-probabilities, in complete rows of about 1."""
     remedy = "Row j holds log P(report | category = j)."
     expected = "a matrix [c, m] of at least two categories and two reports"
     array = read_numbers("log_probabilities", given, expected, remedy)
@@ -151,9 +157,19 @@ def check_log_probabilities(given: Any, complete: bool) -> None:
         never = int(np.flatnonzero(np.all(np.isneginf(array), axis=0))[0])
         fail("log_probabilities", f"report {never} impossible in every category", "possible reports", "Leave it out.")
     sums = np.exp(array).sum(axis=1) if complete else np.ones(1)
-    if np.any(np.abs(sums - 1) > SUM_TOLERANCE):
+    if np.any(np.abs(sums - 1) > ROUNDED_TOLERANCE):
         remedy = "Transpose the matrix if its columns sum to 1; complete=False if reports are left out."
         fail("log_probabilities", f"rows of probabilities that sum to {summarize(sums)}", "rows that sum to 1", remedy)
+    return sums
+
+
+def divided_by_sums(log_probabilities: Any, sums: np.ndarray) -> Any:
+    """The matrix [c, m], with rows divided by sums [c] that are 1 but for the decimals of a publication."""
+    if np.all(np.abs(sums - 1) <= SUM_TOLERANCE):
+        return log_probabilities
+    text = f"log_probabilities: rows of probabilities that sum to {summarize(sums)} were divided by their sums."
+    warnings.warn(text, UserWarning, stacklevel=4)
+    return np.asarray(log_probabilities, np.float64) - np.log(sums)[:, None]
 
 
 def check_codes(argument: str, codes: Array, size: int, remedy: str) -> None:

@@ -106,8 +106,8 @@ class ReportSums(Mechanism):
         possible = (count >= 0) & (count <= self.n)
         inside = jnp.where(possible, count, 0)
         keep, flip = (jnp.asarray(one, value.dtype) for one in (self.keep, self.flip))
-        total, ones, zeros, keep, flip = jnp.broadcast_arrays(value, inside, self.n - inside, keep, flip)
-        return jnp.where(possible, log_binomial_sum(total, ones, zeros, keep, flip, self.n), -jnp.inf)
+        total, first, p, q = jnp.broadcast_arrays(value, inside, keep, flip)
+        return jnp.where(possible, log_binomial_sum(total, first, self.n - first, p, q, self.n), -jnp.inf)
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-probability [] of the sums [d] given the counts [d]."""

@@ -70,7 +70,7 @@ class SumOf(Additive):
     >>> import jax.numpy as jnp
     >>> two_servers = SumOf([dpjax.DiscreteLaplace(2.0), dpjax.DiscreteLaplace(2.0)])
     >>> round(float(jnp.exp(two_servers.log_noise(jnp.array(0.0)))), 4)
-    0.1278
+    0.1298
     """
 
     json_name: ClassVar[str | None] = "sum_of"

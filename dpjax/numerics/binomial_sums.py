@@ -2,7 +2,6 @@
 
 from math import log, pi
 
-import jax
 import jax.numpy as jnp
 from jax.scipy.special import xlog1py, xlogy
 
@@ -42,17 +41,16 @@ def log_binomial_sum(total: Array, first: Array, second: Array, p: Array, q: Arr
     deviation = sum(1 / (1 + jnp.maximum(gap, 0)) for gap in gaps) ** -0.5
     step = jnp.maximum(jnp.floor(deviation / STEPS_PER_DEVIATION), 1)
 
-    def log_term(place: Array) -> Array:
-        return log_binomial(place, first, p) + log_binomial(total - place, second, q)
+    def log_terms(place: Array) -> Array:
+        rest = total[..., None] - place
+        return log_binomial(place, first[..., None], p[..., None]) + log_binomial(rest, second[..., None], q[..., None])
 
-    peak = log_term(mode)
-
-    def add(node: int, sums: Array) -> Array:
-        place = mode + step * (jnp.asarray(node, mode.dtype) - half)
-        inside = (place >= least) & (place <= most)
-        return sums + jnp.where(inside, jnp.exp(log_term(jnp.where(inside, place, mode)) - peak), 0)
-
-    sums = jax.lax.fori_loop(0, 2 * half + 1, add, jnp.zeros_like(peak))
+    peak = log_terms(mode[..., None])[..., 0]
+    nodes = jnp.arange(-half, half + 1, dtype=mode.dtype).reshape((1,) * mode.ndim + (-1,))
+    place = mode[..., None] + step[..., None] * nodes
+    inside = (place >= least[..., None]) & (place <= most[..., None])
+    terms = log_terms(jnp.where(inside, place, mode[..., None]))
+    sums = jnp.sum(jnp.where(inside, jnp.exp(terms - peak[..., None]), 0), axis=-1)
     possible = (least <= most) & (total == jnp.round(total))
     return jnp.where(possible, peak + jnp.log(jnp.where(possible, sums * step, 1)), -jnp.inf)
 

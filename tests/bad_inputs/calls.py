@@ -193,6 +193,9 @@ CELL_SUM = {"value": [2.0, 1.0], "statistic": CELLS}
 
 OWN: dict[str, dict[str, Any]] = {
     "dpjax.CellKeys": {"transition": ((1.0,),)},
+    "dpjax.mechanisms.Coarsened": {"published": [0.0, 3.0, 3.0]},
+    "dpjax.mechanisms.Modulo": {"mechanism": dpjax.DiscreteLaplace(1.0), "modulus": 5},
+    "dpjax.mechanisms.ReportSums": {"keep": 0.75, "flip": 0.25, "n": 3},
     "dpjax.mechanisms.SumOf": {"mechanisms": (dpjax.Laplace(1.0),)},
     "dpjax.Independent": {"mechanisms": (dpjax.Laplace(1.0),), "sizes": (1,)},
     "dpjax.LocalChannel": {"log_probabilities": np.log(np.full((2, 2), 0.5))},
@@ -229,6 +232,9 @@ OWN: dict[str, dict[str, Any]] = {
         "keys": 5,
         "mechanism": dpjax.DiscreteLaplace(1.0),
     },
+    "dpjax.adapters.pipelinedp.centred_sum": {"mean": 0.5, "count": 3.0},
+    "dpjax.adapters.pipelinedp.noise_of": {"epsilon": 1.0},
+    "dpjax.adapters.pipelinedp.read_mean": {"mean": 0.5, "n": 100},
     "dpjax.adapters.tumult.mechanism_from_tumult": {"noise": {"mechanism": "LAPLACE", "noise_parameter": 1.0}},
     "dpjax.adapters.tumult.read_quantile": {"low": 0.0, "high": 1.0, "epsilon": 1.0},
     "dpjax.coupling.common_uniform": {"uniform": np.array(0.5)},
@@ -317,6 +323,8 @@ OWN: dict[str, dict[str, Any]] = {
     "dpjax.releases.subset_selection": {"subsets": np.array([[0, 1], [1, 0], [1, 0]]), "field": "cell"},
     "dpjax.releases.suppressed": {"value": [12.0, 7.0], "statistic": CELLS, "limit": 5},
     "dpjax.releases.thresholded": {"keys": ["a", "b"], "values": [2.0, 3.0], "all_keys": ["a", "b", "c"]},
+    "dpjax.releases.randomized_response_counts": {"counts": [2, 1], "keep": 0.75},
+    "dpjax.releases.unary_encoding_sums": {"sums": [2.0, 1.0], "keep": 0.75, "flip": 0.25, "n": 3, "field": "cell"},
     "dpjax.releases.unary_encoding": {"bits": np.eye(3, 2, dtype=int), "field": "cell"},
     "dpjax.releases.variance": {"noise": dpjax.Laplace(1.0)},
     "dpjax.statistics.around": {"points": [0.5]},

@@ -245,4 +245,25 @@ MUTANTS = (
         "return ceil(scale) + 1",
         ("mechanisms/test_sum_of.py",),
     ),
+    Mutant(
+        "A coarsened count repeats its rule one count too early",
+        "mechanisms/coarsened.py",
+        "jnp.ceil((count - last) / self.period)",
+        "jnp.ceil((count - last + 1) / self.period)",
+        ("counts/test_coarsened.py",),
+    ),
+    Mutant(
+        "The other persons' bits are kept like those of the persons who count",
+        "mechanisms/report_sums.py",
+        "log_binomial_sum(total, first, self.n - first, p, q, self.n)",
+        "log_binomial_sum(total, first, self.n - first, p, p, self.n)",
+        ("fitted/test_report_sums.py",),
+    ),
+    Mutant(
+        "A residue counts noise that wraps on one side alone",
+        "mechanisms/modulo.py",
+        "for sign in (1, -1)",
+        "for sign in (1, 1)",
+        ("counts/test_modulo.py",),
+    ),
 )

@@ -26,7 +26,7 @@ from dpjax.data_augmentation.counts.drawn_moves import (
     meet_all,
     swap_drawn,
 )
-from dpjax.data_augmentation.counts.form import as_count_model, count_form
+from dpjax.data_augmentation.counts.form import MAX_WIDTH, as_count_model, count_form
 from dpjax.data_augmentation.counts.joint_moves import build_joint_step
 from dpjax.data_augmentation.counts.listed_moves import check_gaps, list_moves
 from dpjax.data_augmentation.counts.moves import (
@@ -51,8 +51,8 @@ from dpjax.release.unknown_count import CountPrior, UnknownCount
 
 __all__ = ["Counts", "counts"]
 
-START_WIDTH, MAX_WIDTH = 16, 256
-"""Width of windows before tuning, and largest width."""
+START_WIDTH = 16
+"""Width of windows before tuning."""
 
 NOISY = 0.05
 """Smallest ratio of the noise variance to the variance of a cell's count from which joint moves save time."""
@@ -206,6 +206,8 @@ def is_noisy(table: Table, release: Release) -> bool:
 def build_kernel(model: Model, release: Release, collapsed: bool, width: int) -> ImputationKernel:
     """The kernel of counts; with collapsed parameters it ignores those it is given."""
     table = table_of(release)
+    periods = [part.period or 0 for part, _ in parts_of(release.mechanism, len(release.value))]
+    width = max([width, *[period for period in periods if period <= MAX_WIDTH]])
     moves = make_moves(table, collapsed, width)
     if not collapsed:
         check_gaps(table, moves)

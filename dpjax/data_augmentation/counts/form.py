@@ -45,6 +45,9 @@ They then mix less well than records, whose latent normals can be fixed while th
 LARGEST_TOGETHER = 256
 """Largest number of possible records under a mechanism that reads its sums together: moves are then made one by one."""
 
+MAX_WIDTH = 256
+"""Largest width of the windows of moves."""
+
 NUM_DRAWS = 16
 """Number of prior draws of the parameters; a cell of probability 0 at all of them is taken to be impossible."""
 
@@ -147,10 +150,24 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
     together = any(reads_together(mechanism) for mechanism, _ in parts)
     layout = Layout(sizes, known, limited, release.value.dtype, together)
     counted, statistic = bind(model, statistic_at(release.statistic, release.value), release.n, layout)
+    check_wraps([mechanism for mechanism, _ in parts], statistic.table)
     with warnings.catch_warnings():
         # The user was warned where the release was made.
         warnings.simplefilter("ignore", PrecisionWarning)
         return counted, replace(release, statistic=statistic, n=1)
+
+
+def check_wraps(mechanisms: list[Mechanism], table: Table) -> None:
+    """Raise unless moves pass between all sums that are as good as each other, where values are residues."""
+    for mechanism, sums in zip(mechanisms, table.parts, strict=True):
+        if not mechanism.period or mechanism.period <= MAX_WIDTH:
+            continue
+        weights, most = np.append(sums.weight, 0.0), table.bounds[1]
+        span = np.inf if most is None else most * (weights.max() - weights.min())
+        if mechanism.period <= span + 2 * mechanism.reach:  # type: ignore[attr-defined]
+            given = f"counts() with residues modulo {mechanism.period}, and sums up to {span:g} apart"
+            expected = f"a modulus up to {MAX_WIDTH}, or one beyond all sums and their noise"
+            fail("imputation", given, expected, "The residues leave out so much that no moves are known to pass.")
 
 
 def with_independent_noise(release: Release) -> Release:

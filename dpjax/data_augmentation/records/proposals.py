@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from dpjax._util.validation import fail
+from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, ImputationInfo, Key, Latent, Model, Parameters, Records
 from dpjax.mechanisms.base import parts_of
 from dpjax.models.record_noise import scores_of
@@ -41,6 +41,10 @@ class Decisions(NamedTuple):
     num_rounds: Array | None = None
 
 
+DEEPEST = 8.0
+"""Largest log ratio between residues at which sums of records, which move one by one, pass from one to the next."""
+
+
 def check_exchangeable(model: Model, imputation: str) -> None:
     """Raise if a proposal drawn for one record could not be made to another."""
     if not model.exchangeable:
@@ -62,6 +66,17 @@ def check_noisy(release: Release, imputation: str) -> None:
             "noise on every released number, because records are imputed one by one",
             "Use imputation=dpjax.counts(), whose moves keep known totals.",
         )
+    check_wraps(release, imputation)
+
+
+def check_wraps(release: Release, imputation: str) -> None:
+    """Raise if values are residues, and single records could hardly move the sum between those a modulus apart."""
+    for part, _ in parts_of(release.mechanism, len(release.value)):
+        if part.period and not is_traced(part) and part.depth > DEEPEST:
+            given = f"{imputation} with residues modulo {part.period}"
+            expected = "noise that is wide against the modulus, because records are imputed one by one"
+            remedy = "Use imputation=dpjax.counts(), or subtract the modulus from values above its half."
+            fail("imputation", given, expected, remedy)
 
 
 def metropolis(

@@ -1,0 +1,152 @@
+"""Noisy whole numbers that are known up to a multiple of a modulus, as secure aggregation releases them."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.pytree import frozen_pytree
+from dpjax._util.validation import check_array, check_count, fail, is_traced, name_of
+from dpjax.base import Array, Key
+from dpjax.mechanisms.base import Mechanism, adapt, as_floating
+from dpjax.mechanisms.promises import Promise, Sums
+
+__all__ = ["Modulo"]
+
+NEGLIGIBLE = -40.0
+"""Logarithm of the probability of noise that is left out."""
+
+MAX_WRAPS = 4_096
+"""Largest number of multiples of the modulus over which noise is spread on either side."""
+
+
+@frozen_pytree
+@dataclass(frozen=True)
+class Modulo(Mechanism):
+    """Releases (sum + integer noise) mod p, one of 0, ..., p - 1, in each coordinate.
+
+    Its probability is the sum of those of all noise that leads there, p apart.
+
+    Parameters
+    ----------
+    mechanism
+        The integer noise: `dpjax.DiscreteLaplace`, `dpjax.DiscreteGaussian` or a `dpjax.mechanisms.SumOf` them.
+    modulus
+        The modulus p, at least 2 and not above the whole numbers that floats hold.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the mechanism is another, its scale is traced, or its noise is so wide against the modulus that values tell
+        nothing; or the modulus is no such number.
+
+    Notes
+    -----
+    Of a larger modulus, such as that of a field of 64 bits, values above p / 2 are negative: subtract p from them, and
+    leave `Modulo` out. No sum or noise reaches so far.
+
+    Given a value, sums that differ by p are as good as each other. Counts move between them where p is at most 256, or
+    where no two sums of n records are so far apart; other releases are refused when they are sampled.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax.numpy as jnp
+    >>> residue = Modulo(dpjax.DiscreteLaplace(1.0), modulus=5)
+    >>> [round(float(jnp.exp(residue.log_density(jnp.array([v]), jnp.array([12.0])))), 3) for v in (1.0, 2.0, 3.0)]
+    [0.18, 0.468, 0.18]
+    """
+
+    json_name: ClassVar[str | None] = "modulo"
+
+    mechanism: Mechanism | Any
+    modulus: int = field(metadata={"static": True})
+    reach: int = field(init=False, default=0, repr=False, metadata={"static": True})
+
+    def __post_init__(self) -> None:
+        adapt(self, "mechanism")
+        noise = self.mechanism
+        if not (noise.has_tails and noise.integer_noise and noise.adds_noise and noise.inner is None):
+            remedy = "Pass dpjax.DiscreteLaplace, dpjax.DiscreteGaussian or a dpjax.mechanisms.SumOf them."
+            fail("mechanism", name_of(noise), "integer noise", remedy, error=TypeError)
+        if is_traced(noise):
+            remedy = "How far the noise reaches follows from its scale: build it outside jit and vmap."
+            fail("mechanism", "a traced scale", "numbers", remedy, error=TypeError)
+        most = 2 ** (jnp.finfo(jnp.result_type(float)).nmant + 1)
+        remedy = "Of a larger modulus subtract it from values above its half, and leave Modulo out."
+        modulus = check_count("modulus", self.modulus, remedy, least=2)
+        if modulus > most:
+            fail("modulus", modulus, f"at most {most}, up to which floats hold all whole numbers", remedy)
+        object.__setattr__(self, "modulus", modulus)
+        object.__setattr__(self, "reach", reach_of(noise, MAX_WRAPS * modulus))
+
+    def words(self) -> str:
+        """The noise, and the modulus."""
+        return f"{self.mechanism.words()}, then taken modulo {self.modulus:,}"
+
+    def promise(self, sums: Sums) -> Promise:
+        """That of the noise: a residue is processing afterwards."""
+        return self.mechanism.promise(sums)
+
+    def json_fields(self) -> dict[str, Any]:
+        """What the JSON text holds beside the name: the reach follows from it."""
+        return {name: value for name, value in super().json_fields().items() if name != "reach"}
+
+    def check_value(self, argument: str, value: Array) -> None:
+        """Raise unless the value is a residue."""
+        last = self.modulus - 1
+        remedy = "Check the modulus, and add it to negative values."
+        check_array(argument, value, lambda array: (array >= 0) & (array <= last), f"residues 0 to {last}", remedy)
+
+    @property
+    def period(self) -> int:
+        """The modulus."""
+        return self.modulus
+
+    @property
+    def depth(self) -> float:
+        """The largest log ratio of the probabilities of two values: how deep the valley between sums p apart is."""
+        near, far = (self.log_density_terms(jnp.asarray(value), jnp.zeros(())) for value in (0.0, self.modulus // 2))
+        return float(np.max(np.asarray(near - far)))
+
+    def near_sums(self, value: Array) -> Array:
+        """The value, or p less where it is within the reach of p: then negative noise led there."""
+        return jnp.where(value > self.modulus - 1 - min(self.reach, self.modulus // 2), value - self.modulus, value)
+
+    def log_density_terms(self, value: Array, statistic: Array) -> Array:
+        """The log-probability of each residue [..., d] given that sum [..., d]."""
+        noise = as_floating(value) - as_floating(statistic)
+        rest = jnp.mod(noise, self.modulus)
+        nearest = jnp.where(2 * rest > self.modulus, rest - self.modulus, rest)
+        peak = self.mechanism.log_noise(nearest)
+        total, wraps = jnp.ones_like(peak), 1 + self.reach // self.modulus
+
+        def add(turn: Array | int, total: Array) -> Array:
+            step = jnp.asarray(turn, noise.dtype) * self.modulus
+            both = (self.mechanism.log_noise(nearest + sign * step) for sign in (1, -1))
+            return total + sum(jnp.exp(each - peak) for each in both)
+
+        whole = jnp.isfinite(peak)
+        total = jax.lax.fori_loop(1, wraps + 1, add, total)
+        return jnp.where(whole, peak + jnp.log(jnp.where(whole, total, 1)), -jnp.inf)
+
+    def log_density(self, value: Array, statistic: Array) -> Array:
+        """The log-probability [] of the residues [d] given the sums [d]."""
+        return jnp.sum(self.log_density_terms(value, statistic))
+
+    def sample(self, key: Key, statistic: Array) -> Array:
+        """Residues [d] given the sums [d]."""
+        return jnp.mod(self.mechanism.sample(key, statistic), self.modulus)
+
+
+def reach_of(noise: Any, most: int) -> int:
+    """How far noise goes, but for a negligible probability; an error beyond `most`."""
+    reach = 1
+    while float(np.max(np.asarray(noise.log_survival(jnp.asarray(float(reach)))))) > NEGLIGIBLE:
+        reach *= 2
+        if reach > most:
+            given, remedy = f"noise beyond {most}", "All residues are as good as equally likely: leave them out."
+            fail("modulus", given, f"one of at least 1/{MAX_WRAPS:,} of the noise", remedy)
+    return reach
