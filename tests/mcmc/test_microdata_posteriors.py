@@ -155,6 +155,30 @@ def test_a_local_release_and_a_sum_of_the_same_people():
 
 
 @pytest.mark.x64
+def test_a_sum_beside_known_records_of_other_people():
+    """Catches known people who are counted in the sum, or whose density is left out; all is Normal."""
+    own, n, value, noise, variance, prior = OUTCOMES[:5], 10, 12.0, 3.0, 4.0, 25.0
+    model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, sqrt(prior)), variance)
+    release = dpjax.Release([value], dpjax.Gaussian(noise), dpjax.statistics.total("y"), n)
+    of_sum = n * variance + noise**2
+    precision = 1 / prior + len(own) / variance + n**2 / of_sum
+    mean = (own.sum() / variance + n * value / of_sum) / precision
+    posterior = sample(dpjax.releases.with_observed(release, {"y": own}), model, num_samples=4_000)
+    check(posterior.draws, {"mean": (mean, 1 / sqrt(precision))})
+
+
+@pytest.mark.x64
+def test_noise_on_a_normal_field_with_gaps():
+    """Catches gaps that count as values, where the field is drawn at once: all is Normal."""
+    values = np.where(np.arange(12) < 4, np.nan, OUTCOMES)
+    model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 2.0), 1.0)
+    precision = 1 / 4 + 8 / (1 + 0.7**2)
+    mean = np.nansum(values) / (1 + 0.7**2) / precision
+    posterior = sample(dpjax.Microdata({"y": (values, dpjax.Gaussian(0.7))}), model, num_samples=4_000)
+    check(posterior.draws, {"mean": (mean, 1 / sqrt(precision))})
+
+
+@pytest.mark.x64
 def test_all_exact_is_the_plain_model_and_all_missing_the_prior():
     """Catches a sampler that needs something hidden, or something known."""
     known = dpjax.Microdata({"label": (LABELS, dpjax.Exact()), "y": (OUTCOMES, dpjax.Exact())})
