@@ -6,12 +6,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
 import pytest
 from jax.scipy.stats import norm
+from numpyro import distributions as dist
 from scipy import stats
 
 import dpjax
 from dpjax import diagnostics
+from dpjax.data_augmentation.records.microdata import hidden_fields
 
 LABELS = np.array([0, 0, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0])
 OUTCOMES = np.array([-0.3, 0.1, 1.4, 0.9, 0.0, 1.8, -0.5, 1.1, 0.3, 1.6, -0.1, 0.2])
@@ -132,6 +135,38 @@ def test_a_perturbed_label_and_an_exact_outcome():
     np.testing.assert_array_equal(
         np.asarray(posterior.final_states.latent.records["y"]), np.broadcast_to(release.fields["y"].values, (4, 12))
     )
+
+
+def groups(n):
+    share = numpyro.sample("share", dist.Beta(1.0, 1.0))
+    mu = numpyro.sample("mu", dist.Normal(0.0, PRIOR_SD).expand([2]).to_event(1))
+    with numpyro.plate("people", n):
+        label = numpyro.sample("label", dist.Bernoulli(share))
+        numpyro.sample("y", dist.Normal(mu[label], SD))
+
+
+@pytest.mark.x32
+def test_the_same_model_in_numpyro():
+    """Catches levels of a program's discrete sites that do not reach the exact draws."""
+    release = dpjax.Microdata({"label": (LABELS, CHANNEL), "y": (OUTCOMES, dpjax.Exact())})
+    with jax.numpy_dtype_promotion("standard"):
+        posterior = sample(release, dpjax.from_numpyro(groups, ["label", "y"]), num_samples=12_000)
+    check(posterior.draws, grid(seen_through(LABELS), OUTCOMES))
+
+
+def readings(age):
+    slope = numpyro.sample("slope", dist.Normal(0.0, 1.0))
+    with numpyro.plate("people", len(age)):
+        level = numpyro.sample("level", dist.Normal(age, 1.0))
+        numpyro.sample("y", dist.Normal(slope * level, 1.0))
+
+
+@pytest.mark.x64
+def test_known_covariates_of_a_program_are_not_hidden():
+    """Catches covariates among the records that would move, as no density holds them."""
+    model = dpjax.from_numpyro(readings, ["age", "level", "y"], age=np.linspace(-1.0, 1.0, 12))
+    release = dpjax.Microdata({"level": (OUTCOMES, dpjax.Gaussian(0.3)), "y": (OUTCOMES, dpjax.Exact())})
+    assert set(hidden_fields(model, release)) == {"level"}
 
 
 @pytest.mark.x64
