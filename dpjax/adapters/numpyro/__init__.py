@@ -1,6 +1,7 @@
-"""Complete-data models from NumPyro models of one plate of records."""
+"""Complete-data models from NumPyro models of one plate of records, and releases in models of the user's own."""
 
+from dpjax.adapters.numpyro.factor import release_factor
 from dpjax.adapters.numpyro.model import from_numpyro
 from dpjax.adapters.numpyro.private import private_target
 
-__all__ = ["from_numpyro", "private_target"]
+__all__ = ["from_numpyro", "private_target", "release_factor"]
