@@ -190,6 +190,25 @@ def test_a_local_release_and_a_sum_of_the_same_people():
 
 
 @pytest.mark.x64
+def test_perturbed_values_and_their_sum_move_with_the_parameters():
+    """Catches a non-centred step that reads the values alone, or the sum alone; all is Normal."""
+    n, variance, prior, own, noise, value = 12, 1.0, 4.0, 0.7, 2.0, 14.0
+    release = dpjax.joint(
+        dpjax.LocalRelease(OUTCOMES, dpjax.Gaussian(own), "y"),
+        dpjax.Release([value], dpjax.Gaussian(noise), dpjax.statistics.total("y"), n),
+    )
+    seen = np.vstack([np.eye(n), np.ones(n)])
+    of_noise = np.diag([*[own**2] * n, noise**2])
+    weights = np.linalg.solve(variance * seen @ seen.T + of_noise, np.append(np.ones(n), n))
+    precision = 1 / prior + weights @ np.append(np.ones(n), n)
+    mean = weights @ np.append(OUTCOMES, value) / precision
+    model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, sqrt(prior)), variance)
+    posterior = sample(release, model, num_samples=4_000)
+    assert posterior.plan.interweave
+    check(posterior.draws, {"mean": (mean, 1 / sqrt(precision))})
+
+
+@pytest.mark.x64
 def test_a_sum_beside_known_records_of_other_people():
     """Catches known people who are counted in the sum, or whose density is left out; all is Normal."""
     own, n, value, noise, variance, prior = OUTCOMES[:5], 10, 12.0, 3.0, 4.0, 25.0
