@@ -19,7 +19,7 @@ from dpjax.plot.style import (
     new_axes,
     tidy,
 )
-from dpjax.release import LocalRelease
+from dpjax.release import LocalRelease, Microdata
 
 if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
@@ -51,6 +51,9 @@ def plot_predictive(
     wanted = min(MAX_DRAWS, available) if num_samples is None else check_count("num_samples", num_samples)
     if wanted < MIN_DRAWS:
         fail("num_samples", wanted, f"at least {MIN_DRAWS} predicted releases", "Ask for more, or sample more.")
+    if isinstance(posterior.release, Microdata):
+        expected, remedy = "a release of one field, or of sums", "Compare the columns of posterior.predict."
+        fail("posterior", "the posterior of Microdata", expected, remedy)
     if isinstance(posterior.release, LocalRelease):
         check_one_column(posterior.release, show, labels)
         axes = new_axes(axes)

@@ -102,7 +102,8 @@ def local_lines(release: LocalRelease) -> list[str]:
 def microdata_lines(release: Microdata) -> list[str]:
     """What is said of several fields of each person."""
     perturbed = [field for field in release.fields.values() if not field.channel.exact]
-    lines = [f"{quantity(len(release.fields), 'field')} of n = {release.n:,} records."]
+    others = f", of which the last {release.num_others:,} are not in the sum" if release.num_others else ""
+    lines = [f"{quantity(len(release.fields), 'field')} of n = {release.n:,} records{others}."]
     for name, field in release.fields.items():
         gaps = int(np.sum(release.missing.get(name, 0)))
         lines.append(

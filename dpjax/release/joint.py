@@ -73,8 +73,9 @@ def joint(*releases: Release | LocalRelease | Microdata) -> Release | Microdata:
     if not local:
         assert summed is not None
         return summed
+    num_others = sum(one.num_others for one in local if isinstance(one, Microdata))
     masks = {name: mask for one in local if isinstance(one, Microdata) for name, mask in one.missing.items()}
-    return Microdata(_fields_of(releases), masks, summed)
+    return Microdata(_fields_of(releases), masks, summed, num_others)
 
 
 def _fields_of(releases: tuple[Any, ...]) -> dict[str, FieldValues]:

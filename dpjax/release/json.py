@@ -4,8 +4,8 @@
 
 * for kind ``"release"``: ``value`` [d], ``n``, ``mechanism``, ``statistic``;
 * for kind ``"local-release"``: ``values`` [n] or [n, k], ``channel``, ``field``;
-* for kind ``"microdata"``: ``fields``, by name ``values`` with null where one is missing and ``channel``; and
-  ``summed``, a release or null.
+* for kind ``"microdata"``: ``fields``, by name ``values`` with null where one is missing and ``channel``;
+  ``summed``, a release or null; and ``num_others``, how many of the records are not in the sum.
 
 An unknown ``n`` is the prior of it, ``{"name": ..., its numbers}``.
 
@@ -34,7 +34,7 @@ VERSION = 1
 CONTENT = {
     "release": {"value", "n", "mechanism", "statistic"},
     "local-release": {"values", "channel", "field"},
-    "microdata": {"fields", "summed"},
+    "microdata": {"fields", "summed", "num_others"},
 }
 HEADER = {"schema", "version", "kind", "units", "metadata"}
 

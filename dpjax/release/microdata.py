@@ -2,6 +2,7 @@
 
 import json as text_json
 from dataclasses import dataclass, replace
+from dataclasses import field as dataclass_field
 from functools import reduce
 from operator import add
 from typing import Any, TypeGuard
@@ -12,7 +13,7 @@ import numpy as np
 
 from dpjax._util.printing import Printed
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import describe, fail, is_traced, name_of
+from dpjax._util.validation import check_count, describe, fail, is_traced, name_of
 from dpjax.base import Array, Key, Records, Statistic
 from dpjax.mechanisms.base import Mechanism, as_mechanism
 from dpjax.mechanisms.composite import temper_mechanism
@@ -44,6 +45,9 @@ class Microdata(Printed):
         channel. What stands in the place of another missing value is not read.
     summed
         A release of a sum over the same records, or None. `dpjax.joint` joins the two.
+    num_others
+        How many of the records, the last ones, are of other people than those of the sum; see
+        `dpjax.releases.with_observed`.
 
     Raises
     ------
@@ -53,7 +57,7 @@ class Microdata(Printed):
 
     Notes
     -----
-    A pytree: values, channels, masks and the sum are data; the names of the fields are static.
+    A pytree: values, channels, masks and the sum are data; the names of the fields and `num_others` are static.
 
     Examples
     --------
@@ -67,6 +71,7 @@ class Microdata(Printed):
     fields: dict[str, Any]
     missing: Any = None
     summed: Release | None = None
+    num_others: int = dataclass_field(default=0, metadata={"static": True})
 
     def __post_init__(self) -> None:
         if not (isinstance(self.fields, dict) and self.fields):
@@ -84,8 +89,11 @@ class Microdata(Printed):
             if field.n != self.n:
                 given, expected = f"{field.n} values", f"{self.n}, as of fields[{next(iter(self.fields))!r}]"
                 fail(f"values of fields[{name!r}]", given, expected, "Pass one value for each record.")
+        others = check_count("num_others", self.num_others, least=0)
         if self.summed is not None:
-            check_sum(self.summed, self.n)
+            check_sum(self.summed, self.n - others)
+        elif others:
+            fail("num_others", describe(others), "0 without a sum", "Leave it out.")
 
     @property
     def n(self) -> int:
@@ -151,8 +159,12 @@ class Microdata(Printed):
         local = jnp.sum(self.log_densities(records))
         if self.summed is None:
             return jnp.zeros(0), local
-        total, log_density = self.summed.total_and_density(records)
+        total, log_density = self.summed.total_and_density(self.of_sum(records))
         return total, local + log_density
+
+    def of_sum(self, records: Records) -> Records:
+        """Those of the records that are in the sum."""
+        return jax.tree.map(lambda leaf: leaf[: self.n - self.num_others], records) if self.num_others else records
 
     def log_likelihood(self, records: Records) -> Array:
         """The log-density [] of all that was released given the records."""
@@ -178,7 +190,7 @@ class Microdata(Printed):
             name: replace(field, values=field.sample_values(one, records))
             for one, (name, field) in zip(keys[1:], self.fields.items(), strict=True)
         }
-        summed = None if self.summed is None else self.summed.sample(keys[0], records)
+        summed = None if self.summed is None else self.summed.sample(keys[0], self.of_sum(records))
         return replace(self, fields=fields, summed=summed)
 
     def tempered(self, power: Array) -> "Microdata":
@@ -222,7 +234,8 @@ class Microdata(Printed):
             for name, field in self.fields.items()
         }
         summed = None if self.summed is None else text_json.loads(self.summed.to_json())
-        return json.write("microdata", {"fields": fields, "summed": summed}, units, metadata)
+        content = {"fields": fields, "summed": summed, "num_others": self.num_others}
+        return json.write("microdata", content, units, metadata)
 
     @classmethod
     def from_json(cls, text: str, *, statistic: Statistic | None = None) -> "Microdata":
@@ -247,6 +260,7 @@ class Microdata(Printed):
             {name: pair for name, (pair, _) in decoded.items()},
             {name: mask for name, (_, mask) in decoded.items() if mask.any()},
             None if summed is None else Release.from_json(text_json.dumps(summed), statistic=statistic),
+            content["num_others"],
         )
 
     def of_seen(self, name: str, terms: Array) -> Array:
@@ -353,7 +367,8 @@ def check_sum(summed: Any, n: int) -> None:
         fail("summed", name_of(summed), "a dpjax.Release, or None", "Leave it out.", error=TypeError)
     check_number_known(summed)
     if summed.n != n:
-        fail("summed", f"n = {summed.n}", f"n = {n}, as the fields have", "Only releases of the same records join.")
+        remedy = "The fields have so many records, less num_others."
+        fail("summed", f"n = {summed.n}", f"n = {n}", remedy)
 
 
 def decode_field(name: str, entry: Any) -> tuple[tuple[Any, Mechanism], np.ndarray]:

@@ -6,12 +6,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import numpyro
 import pytest
 from jax.scipy.stats import norm
+from numpyro import distributions as dist
 from scipy import stats
 
 import dpjax
 from dpjax import diagnostics
+from dpjax.data_augmentation.records.microdata import hidden_fields
 
 LABELS = np.array([0, 0, 1, 0, 1, 1, 0, 1, 0, 0, 1, 0])
 OUTCOMES = np.array([-0.3, 0.1, 1.4, 0.9, 0.0, 1.8, -0.5, 1.1, 0.3, 1.6, -0.1, 0.2])
@@ -134,6 +137,38 @@ def test_a_perturbed_label_and_an_exact_outcome():
     )
 
 
+def groups(n):
+    share = numpyro.sample("share", dist.Beta(1.0, 1.0))
+    mu = numpyro.sample("mu", dist.Normal(0.0, PRIOR_SD).expand([2]).to_event(1))
+    with numpyro.plate("people", n):
+        label = numpyro.sample("label", dist.Bernoulli(share))
+        numpyro.sample("y", dist.Normal(mu[label], SD))
+
+
+@pytest.mark.x32
+def test_the_same_model_in_numpyro():
+    """Catches levels of a program's discrete sites that do not reach the exact draws."""
+    release = dpjax.Microdata({"label": (LABELS, CHANNEL), "y": (OUTCOMES, dpjax.Exact())})
+    with jax.numpy_dtype_promotion("standard"):
+        posterior = sample(release, dpjax.from_numpyro(groups, ["label", "y"]), num_samples=12_000)
+    check(posterior.draws, grid(seen_through(LABELS), OUTCOMES))
+
+
+def readings(age):
+    slope = numpyro.sample("slope", dist.Normal(0.0, 1.0))
+    with numpyro.plate("people", len(age)):
+        level = numpyro.sample("level", dist.Normal(age, 1.0))
+        numpyro.sample("y", dist.Normal(slope * level, 1.0))
+
+
+@pytest.mark.x64
+def test_known_covariates_of_a_program_are_not_hidden():
+    """Catches covariates among the records that would move, as no density holds them."""
+    model = dpjax.from_numpyro(readings, ["age", "level", "y"], age=np.linspace(-1.0, 1.0, 12))
+    release = dpjax.Microdata({"level": (OUTCOMES, dpjax.Gaussian(0.3)), "y": (OUTCOMES, dpjax.Exact())})
+    assert set(hidden_fields(model, release)) == {"level"}
+
+
 @pytest.mark.x64
 def test_missing_labels_and_outcomes_as_a_table_has_them():
     """Catches NaN that is read as a number, and a missing label that is drawn without its outcome."""
@@ -152,6 +187,49 @@ def test_a_local_release_and_a_sum_of_the_same_people():
     both = dpjax.joint(answers, dpjax.Microdata({"y": (OUTCOMES, dpjax.Exact())}), total)
     of_number = stats.laplace.pdf(10.0, np.arange(13), 0.7)
     check(sample(both, thin=4).draws, grid(seen_through(LABELS), OUTCOMES, of_number), sd_tolerance=0.08)
+
+
+@pytest.mark.x64
+def test_perturbed_values_and_their_sum_move_with_the_parameters():
+    """Catches a non-centred step that reads the values alone, or the sum alone; all is Normal."""
+    n, variance, prior, own, noise, value = 12, 1.0, 4.0, 0.7, 2.0, 14.0
+    release = dpjax.joint(
+        dpjax.LocalRelease(OUTCOMES, dpjax.Gaussian(own), "y"),
+        dpjax.Release([value], dpjax.Gaussian(noise), dpjax.statistics.total("y"), n),
+    )
+    seen = np.vstack([np.eye(n), np.ones(n)])
+    of_noise = np.diag([*[own**2] * n, noise**2])
+    weights = np.linalg.solve(variance * seen @ seen.T + of_noise, np.append(np.ones(n), n))
+    precision = 1 / prior + weights @ np.append(np.ones(n), n)
+    mean = weights @ np.append(OUTCOMES, value) / precision
+    model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, sqrt(prior)), variance)
+    posterior = sample(release, model, num_samples=4_000)
+    assert posterior.plan.interweave
+    check(posterior.draws, {"mean": (mean, 1 / sqrt(precision))})
+
+
+@pytest.mark.x64
+def test_a_sum_beside_known_records_of_other_people():
+    """Catches known people who are counted in the sum, or whose density is left out; all is Normal."""
+    own, n, value, noise, variance, prior = OUTCOMES[:5], 10, 12.0, 3.0, 4.0, 25.0
+    model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, sqrt(prior)), variance)
+    release = dpjax.Release([value], dpjax.Gaussian(noise), dpjax.statistics.total("y"), n)
+    of_sum = n * variance + noise**2
+    precision = 1 / prior + len(own) / variance + n**2 / of_sum
+    mean = (own.sum() / variance + n * value / of_sum) / precision
+    posterior = sample(dpjax.releases.with_observed(release, {"y": own}), model, num_samples=4_000)
+    check(posterior.draws, {"mean": (mean, 1 / sqrt(precision))})
+
+
+@pytest.mark.x64
+def test_noise_on_a_normal_field_with_gaps():
+    """Catches gaps that count as values, where the field is drawn at once: all is Normal."""
+    values = np.where(np.arange(12) < 4, np.nan, OUTCOMES)
+    model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 2.0), 1.0)
+    precision = 1 / 4 + 8 / (1 + 0.7**2)
+    mean = np.nansum(values) / (1 + 0.7**2) / precision
+    posterior = sample(dpjax.Microdata({"y": (values, dpjax.Gaussian(0.7))}), model, num_samples=4_000)
+    check(posterior.draws, {"mean": (mean, 1 / sqrt(precision))})
 
 
 @pytest.mark.x64

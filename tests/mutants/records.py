@@ -5,6 +5,8 @@ from tests.mutants.base import Mutant
 SWEEPS = ("records/test_sweeps.py",)
 REFRESH = ("records/test_refresh.py",)
 START = ("records/test_perfect_start.py",)
+MICRODATA = ("release/test_microdata.py",)
+MOVES = ("records/test_microdata_moves.py",)
 
 MUTANTS = (
     Mutant(
@@ -269,5 +271,40 @@ MUTANTS = (
         "log_ratio -= release.log_likelihood(records) - likelihood(*old)",
         "log_ratio -= release.log_likelihood(records) - likelihood(*new)",
         ("parameters/test_affine.py",),
+    ),
+    Mutant(
+        "A missing value counts as released",
+        "release/microdata.py",
+        "return tree_where(self.missing[name], jnp.zeros_like(terms), terms) if name in self.missing else terms",
+        "return terms",
+        MICRODATA,
+    ),
+    Mutant(
+        "A gap of an exact field is held",
+        "release/microdata.py",
+        "return records | held | gaps",
+        "return records | held",
+        MICRODATA,
+    ),
+    Mutant(
+        "A step by curvature forgets that its proposals differ",
+        "data_augmentation/records/microdata.py",
+        "(noise**2 - back**2) / 2 + jnp.log(here.scale / there.scale)",
+        "0 * back",
+        MOVES,
+    ),
+    Mutant(
+        "Records under a sum take every proposal",
+        "data_augmentation/records/microdata.py",
+        "jnp.concatenate([info.accepted > 0, jnp.ones(release.num_others, bool)])",
+        "jnp.ones(release.n, bool)",
+        MOVES,
+    ),
+    Mutant(
+        "An exact field that is missing moves where it is known",
+        "data_augmentation/records/microdata.py",
+        "return release.missing[name] if name in release.exact else jnp.ones(release.n, bool)",
+        "return jnp.ones(release.n, bool)",
+        MOVES,
     ),
 )

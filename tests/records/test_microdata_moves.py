@@ -256,3 +256,62 @@ def test_finite_records_are_drawn_given_what_is_seen_of_each():
         possible = expected > 0
         assert counts[~possible].sum() == 0
         assert stats.chisquare(counts[possible], expected[possible] * counts.sum()).pvalue > REJECT
+
+
+COVARIATE = np.linspace(-1.0, 1.0, N)
+
+
+class Readings(dpjax.Model):
+    """Two readings of each person around one mean, and an outcome that weighs them by a known covariate."""
+
+    def sample_prior(self, key):
+        return {"mean": jax.random.normal(key)}
+
+    def log_prior(self, parameters):
+        return norm.logpdf(parameters["mean"])
+
+    def sample_records(self, key, parameters, n):
+        reading_key, outcome_key = jax.random.split(key)
+        reading = parameters["mean"] + jax.random.normal(reading_key, (n, 2))
+        covariate = jnp.asarray(COVARIATE, reading.dtype)[:n]
+        outcome = reading[:, 0] + covariate * reading[:, 1] + SD * jax.random.normal(outcome_key, (n,))
+        return {"covariate": covariate, "reading": reading, "outcome": outcome}
+
+    def log_density(self, parameters, records):
+        reading = records["reading"]
+        center = reading[:, 0] + records["covariate"] * reading[:, 1]
+        of_reading = jnp.sum(norm.logpdf(reading, parameters["mean"]), axis=1)
+        return of_reading + norm.logpdf(records["outcome"], center, SD)
+
+    @property
+    def update(self):
+        return lambda key, parameters, records: {"mean": normal_draw(key, 2.0 * N, jnp.sum(records["reading"]))}
+
+    @property
+    def num_records(self):
+        return N
+
+    @property
+    def exchangeable(self):
+        return False
+
+    @property
+    def reported(self):
+        return lambda records: records
+
+
+def test_vectors_move_number_by_number_and_covariates_do_not():
+    """Catches a known covariate that is taken to be hidden, and a coordinate that moves by the density of another."""
+    release = dpjax.Microdata({"reading": (np.zeros((N, 2)), dpjax.Laplace(0.7)), "outcome": EXACT})
+    replicates = run(jax.random.key(9), Readings(), release, dpjax.imwg(), num_chains=2_000, num_sweeps=2)
+    mean, records = replicates.parameters["mean"], replicates.reported
+    np.testing.assert_array_equal(records["covariate"][0], COVARIATE.astype(records["covariate"].dtype))
+    assert np.ptp(records["covariate"], axis=0).max() == 0
+    reading = records["reading"]
+    residuals = (records["outcome"] - reading[..., 0] - COVARIATE * reading[..., 1]) / SD
+    given = replicates.noise.reshape(-1, 3, N)[:, 1:]
+    noise = given.transpose(0, 2, 1) - reading
+    normal = [mean, residuals, *(reading - mean[:, None, None]).transpose(2, 0, 1)]
+    found = [stats.kstest(np.ravel(values), stats.norm.cdf).pvalue for values in normal]
+    found += [stats.kstest(np.ravel(one), stats.laplace(scale=0.7).cdf).pvalue for one in noise.transpose(2, 0, 1)]
+    assert corrected(found) > REJECT

@@ -67,7 +67,22 @@ def test_a_sample_keeps_gaps_and_exact_values():
     assert np.nanmin(np.abs(again.observed[:, 0] - PEOPLE.observed[:, 0])) > 0
 
 
-@pytest.mark.parametrize("release", [PEOPLE, dpjax.joint(PEOPLE, TOTAL)], ids=["fields", "and a sum"])
+OTHERS = dpjax.releases.with_observed(TOTAL, {"label": [0, 1], "y": [NAN, 2.0]})
+
+
+def test_known_people_are_not_in_the_sum():
+    assert (OTHERS.n, OTHERS.num_others) == (5, 2)
+    assert OTHERS.missing["y"].tolist() == [True, True, True, True, False]
+    records = {"label": jnp.array([1, 1, 1, 0, 1]), "y": jnp.array([5.0, 5.0, 5.0, 5.0, 2.0])}
+    total, density = OTHERS.total_and_density(records)
+    assert total.tolist() == [3.0]
+    np.testing.assert_allclose(density, stats.laplace.logpdf(1.0), rtol=1e-5)
+    assert "the last 2 are not in the sum" in dpjax.describe(OTHERS)
+
+
+@pytest.mark.parametrize(
+    "release", [PEOPLE, dpjax.joint(PEOPLE, TOTAL), OTHERS], ids=["fields", "and a sum", "and other people"]
+)
 def test_it_survives_json_pickling_and_copies(release):
     for other in (
         dpjax.from_json(release.to_json(units="none", source="a test")),
@@ -126,6 +141,14 @@ BAD = {
         lambda: Microdata(FIELDS, summed=dpjax.Release([2.0], dpjax.Laplace(1.0), TOTAL.statistic, 4)),
         ValueError,
         "summed",
+    ),
+    "others without a sum": (lambda: Microdata(FIELDS, num_others=1), ValueError, "num_others"),
+    "others of a local release": (lambda: dpjax.releases.with_observed(PEOPLE, {}), TypeError, "release"),
+    "no others": (lambda: dpjax.releases.with_observed(TOTAL, {}), TypeError, "records"),
+    "a number of others": (
+        lambda: dpjax.releases.with_observed(TOTAL, {"y": 1.0}),
+        ValueError,
+        r"records\['y'\]",
     ),
     "a channel beside": (lambda: dpjax.LocalRelease(FIELDS, KEEP), ValueError, "values, channel"),
     "a field beside": (lambda: dpjax.LocalRelease(FIELDS, field="y"), ValueError, "values, field"),

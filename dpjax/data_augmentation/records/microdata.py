@@ -75,7 +75,7 @@ def build_kernel(model: Model, release: Microdata, decide: SweepOfSum) -> Imputa
     moves = choose_moves(model, release)
     if release.summed is not None:
         check_noisy(release.summed, "imwg(...)")
-        moves = [under_sum(release.summed, move, decide) for move in moves]
+        moves = [under_sum(release, release.summed, move, decide) for move in moves]
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         moved, made = Moved(latent.records, jnp.ones(release.n, bool), jnp.array(0)), []
@@ -94,16 +94,20 @@ def report(made: list[Moved]) -> ImputationInfo:
     return ImputationInfo(jnp.mean(accepted), jnp.any(accepted, axis=0).astype(int), num_nonfinite)
 
 
-def under_sum(summed: Release, move: Move, decide: SweepOfSum) -> Move:
-    """The move whose results are accepted by the density of a sum over the records, one after another."""
+def under_sum(release: Microdata, summed: Release, move: Move, decide: SweepOfSum) -> Move:
+    """The move whose results are accepted by the density of a sum over the records, one after another.
+
+    Of records that are not in the sum they are accepted as they are.
+    """
 
     def weighed(rng_key: Key, parameters: Parameters, records: Records) -> Moved:
         move_key, accept_key = jax.random.split(rng_key)
         proposed = move(move_key, parameters, records)
         uniforms = decision_uniforms(accept_key, (summed.n,))
-        latent, info = decide(summed, records, proposed.records, uniforms)
+        _, info = decide(summed, release.of_sum(records), release.of_sum(proposed.records), uniforms)
+        taken = jnp.concatenate([info.accepted > 0, jnp.ones(release.num_others, bool)])
         num_nonfinite = proposed.num_nonfinite + info.num_nonfinite
-        return Moved(latent.records, proposed.accepted & (info.accepted > 0), num_nonfinite)
+        return Moved(tree_where(taken, proposed.records, records), proposed.accepted & taken, num_nonfinite)
 
     return weighed
 
@@ -321,7 +325,7 @@ def draw_normal(model: Model, release: Microdata) -> Move:
         if missing is not None:
             fresh = mean + scale * jax.random.normal(fresh_key, drawn.shape, drawn.dtype)
             drawn = tree_where(missing, fresh, drawn)
-        return Moved(records | {name: drawn}, jnp.ones(release.n, bool), jnp.array(0))
+        return Moved(records | {name: drawn.astype(records[name].dtype)}, jnp.ones(release.n, bool), jnp.array(0))
 
     return move
 

@@ -3,6 +3,7 @@
 from dpjax.release.releases.fitted import objective_perturbation
 from dpjax.release.releases.linear import linear
 from dpjax.release.releases.moments import moments
+from dpjax.release.releases.observed import with_observed
 from dpjax.release.releases.protocols import hadamard_response, local_hashing, subset_selection, unary_encoding
 from dpjax.release.releases.quantiles import interval_quantile, median, quantile
 from dpjax.release.releases.quotient import quotient
@@ -30,4 +31,5 @@ __all__ = [
     "unary_encoding",
     "unary_encoding_sums",
     "variance",
+    "with_observed",
 ]
