@@ -27,8 +27,11 @@ PLURAL = re.compile(r"(?<=\w)(?:es|s)\b")
 RELATIVE, ABSOLUTE = 0.75, 0.05
 """How far numbers may be apart beside the words of a text."""
 
+CHOSEN = ("imputation:", "refreshes:")
+"""Lines whose numbers the warm-up chose, by draws of its own."""
+
 MAX_DEVIATION = 5.0
-"""How far medians may be apart, in their Monte Carlo standard errors."""
+"""How far medians and means may be apart, in their Monte Carlo standard errors."""
 
 
 class Block(NamedTuple):
@@ -65,7 +68,7 @@ def differences(shown: str, printed: str) -> list[str]:
     found = []
     for lines in zip_longest(shown.rstrip().splitlines(), printed.rstrip().splitlines(), fillvalue=""):
         cells = [line.split() for line in lines]
-        heads = cells if "mcse_mean" in cells[0] else heads
+        heads = cells if {"mcse_mean", "se_mean"} & set(cells[0]) else heads
         are_rows = all(is_row(head, row) for head, row in zip(heads, cells, strict=True))
         if not (rows_agree(heads, cells) if are_rows else texts_agree(*lines)):
             found.append(f"shown {lines[0]!r}, printed {lines[1]!r}")
@@ -78,14 +81,15 @@ def is_row(head: list[str], row: list[str]) -> bool:
 
 
 def rows_agree(heads: list[list[str]], rows: list[list[str]]) -> bool:
-    """Whether two rows of a summary have one name, and medians as near as the errors of means say.
+    """Whether two rows of a summary have one name, and centres as near as their errors say.
 
-    A mean may be infinite, of an odds ratio for instance. The error of a Normal median is 1.25 times that of the mean.
+    Of chains these are medians, as a mean may be infinite, of an odds ratio for instance. The error of a Normal median
+    is 1.25 times that of the mean.
     """
     one, other = (dict(zip(head, map(float, row[1:]), strict=True)) for head, row in zip(heads, rows, strict=True))
-    error = 1.25 * (one["mcse_mean"] ** 2 + other["mcse_mean"] ** 2) ** 0.5
-    apart = abs(one["50%"] - other["50%"])
-    return rows[0][0] == rows[1][0] and heads[0] == heads[1] and apart <= MAX_DEVIATION * error
+    centre, error, factor = ("50%", "mcse_mean", 1.25) if "mcse_mean" in one else ("mean", "se_mean", 1.0)
+    tolerance = MAX_DEVIATION * factor * (one[error] ** 2 + other[error] ** 2) ** 0.5
+    return rows[0][0] == rows[1][0] and heads[0] == heads[1] and abs(one[centre] - other[centre]) <= tolerance
 
 
 def texts_agree(one: str, other: str) -> bool:
@@ -93,7 +97,8 @@ def texts_agree(one: str, other: str) -> bool:
     numbers = [[float(text.replace(",", "")) for text in NUMBER.findall(line)] for line in (one, other)]
     words = [words_of(line) for line in (one, other)]
     return words[0] == words[1] and all(
-        abs(a - b) <= RELATIVE * max(abs(a), abs(b)) + ABSOLUTE for a, b in zip(*numbers, strict=True)
+        one.startswith(CHOSEN) or abs(a - b) <= RELATIVE * max(abs(a), abs(b)) + ABSOLUTE
+        for a, b in zip(*numbers, strict=True)
     )
 
 

@@ -21,8 +21,7 @@ from dpjax.mechanisms import Gaussian, Independent, Laplace, gaussian_scale, lap
 from dpjax.release import Release
 from dpjax.release.releases.quotient import quotient
 from dpjax.release.unknown_count import UnknownCount, read_number
-from dpjax.statistics import count as count_of
-from dpjax.statistics import linear, stacked, total
+from dpjax.statistics import count as count_of, linear, stacked, total
 
 __all__ = ["centred_sum", "noise_of", "read_mean"]
 

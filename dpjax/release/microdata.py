@@ -1,8 +1,7 @@
 """A release of several fields of each record: some as they are, some through a channel, some missing."""
 
 import json as text_json
-from dataclasses import dataclass, replace
-from dataclasses import field as dataclass_field
+from dataclasses import dataclass, field as dataclass_field, replace
 from functools import reduce
 from operator import add
 from typing import Any, TypeGuard
