@@ -175,7 +175,7 @@ def test_counts_beyond_the_points_are_an_error_and_no_likelihood(x):
     far, near = ({"rate": jnp.array([rate, rate])} for rate in (12_000.0, 20.0))
     errors = measure_errors(model, release, COUNTS, *rules, jnp.zeros(1), far)
     assert errors == (np.inf, np.inf)
-    with pytest.raises(ValueError, match=r"num_points: given 64 points.* Pass more points: .* use dpjax.sample"):
+    with pytest.raises(ValueError, match=r"num_points: given 64 points.* Pass more points\. .* use dpjax.sample"):
         check_errors(errors, 64, "Total")
     assert max(measure_errors(model, release, COUNTS, *rules, jnp.zeros(1), near)) < 1e-3
 
