@@ -69,7 +69,7 @@ def test_tables_of_effective_draws_are_those_of_the_run(path, heading, figures):
         assert cells == [effective(CASES[name], *figure) for figure in figures], name
 
 
-@pytest.mark.parametrize("path", ["README.md", "docs/choosing.md", "paper/paper.md"])
+@pytest.mark.parametrize("path", ["README.md", "docs/benchmarks.md", "paper/paper.md"])
 def test_the_regression_has_one_speed(path):
     """Wherever the default is said to be so fast, with the number of chains that it takes."""
     text = (ROOT / path).read_text()
@@ -90,7 +90,7 @@ def test_the_paper_quotes_the_run():
 def test_sample_clt_is_as_fast_as_in_its_run():
     stored = [round(row["figures"][SPEED]) for row in rows_of("large") if row["case"] == "large_sample"]
     for path, heading, name in [
-        ("docs/choosing.md", "for the regression with nine sums", "`sample_clt`"),
+        ("docs/benchmarks.md", "for a regression with nine sums", "`sample_clt`"),
         ("benchmarks/README.md", "## `large`", "per CPU second"),
     ]:
         assert table_below(path, heading)[name] == [f"{speed:,}" for speed in stored]

@@ -159,8 +159,8 @@ def read_mean(
     Raises
     ------
     TypeError, ValueError
-        If an argument is bad; or, without a count, if the mean is at a bound, to which Google's library clamps it, or n
-        is so small against the noise that the noisy count may have been below 1.
+        If an argument is bad. Without a count, also in two further cases. The mean is at a bound, to which Google's
+        library clamps it. Or n is so small against the noise that the noisy count may have been below 1.
 
     Examples
     --------
@@ -216,5 +216,5 @@ def check_far_from_bounds(mean: float, bounds: tuple[float, float], n: Any, scal
     check_array("mean", mean, lambda value: (value > lower) & (value < upper), "a mean within its bounds", remedy)
     given = read_number(n)
     if (number := given.prior.bounds[0] if isinstance(given, UnknownCount) else given) < 1 + SAFE * scale:
-        remedy = "Where so few records have so much noise, the noisy count may have been below 1: ask for it."
+        remedy = "With so much noise on so few records the noisy count may have been below 1: ask for it."
         fail("n", f"{number} records, noise of scale {scale:.3g}", f"at least {1 + SAFE * scale:.0f} records", remedy)

@@ -182,8 +182,8 @@ def impute_by(model: Model, release: PrivateRelease, choice: Imputation | str | 
     Raises
     ------
     TypeError, ValueError
-        If the choice is no function, programs cannot be compiled for it, it does not fit the model and the release, or
-        there are more records to impute than can be indexed.
+        If the choice is no function, programs cannot be compiled for it, or it does not fit the model and the release.
+        Also if there are more records to impute than can be indexed.
     """
     problem = problem_of(model, release, SweepPlan(choose_imputation(release, choice), False, None))
     check_number_known(problem.release)

@@ -293,7 +293,7 @@ class Coarsened(Mechanism):
         if np.any(times > 1):
             given = f"counts published as {numbers[times > 1][0]:g} with others between them"
             expected = "counts of one published number that follow one another"
-            fail("published", given, expected, "Give the parts numbers of their own, if they can be told apart.")
+            fail("published", given, expected, "Give the parts numbers of their own, if readers can tell them apart.")
 
     @cached_property
     def _written(self) -> np.ndarray:

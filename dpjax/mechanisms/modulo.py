@@ -44,8 +44,8 @@ class Modulo(Mechanism):
 
     Notes
     -----
-    Of a larger modulus, such as that of a field of 64 bits, values above p / 2 are negative: subtract p from them, and
-    leave `Modulo` out. No sum or noise reaches so far.
+    If the modulus is larger, such as that of a field of 64 bits, values above p / 2 stand for negative ones: subtract
+    p from them, and leave `Modulo` out. No sum or noise reaches so far.
 
     Given a value, sums that differ by p are as good as each other. Counts move between them where p is at most 256, or
     where no two sums of n records are so far apart; other releases are refused when they are sampled.

@@ -56,10 +56,10 @@ class SumOf(Additive):
 
     Notes
     -----
-    The log-probability of integer noise is an exact convolution, to rounding in either precision and at any distance:
-    discrete Laplace noise by the complete homogeneous polynomials of its ratios, and discrete Gaussian noise beside it
-    by a sum over the Gaussian. Sums of Normal variables are Normal. The density of a Laplace and a Normal one is that
-    of Reed (2006, The Normal-Laplace distribution and its relatives), symmetric about zero.
+    The log-probability of integer noise is an exact convolution, to rounding in either precision and at any distance.
+    That of discrete Laplace noise is by the complete homogeneous polynomials of its ratios. Discrete Gaussian noise
+    beside it is added by a sum over the Gaussian. Sums of Normal variables are Normal. The density of a Laplace and a
+    Normal one is that of Reed (2006, The Normal-Laplace distribution and its relatives), symmetric about zero.
 
     What `dpjax.describe` says is a lower bound: what the best source by itself promises, as the others are processing
     afterwards. Sources that may have colluded or failed are left out of the sum by you.

@@ -14,7 +14,7 @@ HALF_NODES = 64
 """Nodes on either side of the mode."""
 
 STEPS_PER_DEVIATION = 3.0
-"""Of wide sums, at how many nodes a standard deviation they are taken: the rule is then exact to rounding."""
+"""Nodes in a standard deviation of the terms, for wide sums: the rule is then exact to rounding."""
 
 
 def log_binomial_sum(total: Array, first: Array, second: Array, p: Array, q: Array, most_trials: int) -> Array:
@@ -28,7 +28,7 @@ def log_binomial_sum(total: Array, first: Array, second: Array, p: Array, q: Arr
     Notes
     -----
     The terms P(X = j) P(Y = total - j) are log-concave in j. If their standard deviation is small, all are added that
-    are above rounding. If it is large, they are added in steps of a third of it at most: by Poisson's summation
+    are above rounding. If it is large, they are added in steps of a third of it at most. By Poisson's summation
     formula the error of such a sum of a nearly Normal function is below rounding.
     """
     # The odds ratio is at least 1 if p >= q; otherwise failures are counted in the place of successes.
@@ -56,7 +56,7 @@ def log_binomial_sum(total: Array, first: Array, second: Array, p: Array, q: Arr
 
 
 def likeliest(total: Array, first: Array, second: Array, p: Array, q: Array) -> Array:
-    """Where two neighbouring terms of the sum are equal: a root of a quadratic, without cancellation for p >= q."""
+    """The place where neighbouring terms of the sum are equal: a quadratic's root, without cancellation for p >= q."""
     odds = p * (1 - q) / ((1 - p) * q)
     middle = odds * (first + total) + (second - total) + 2
     constant = odds * first * total - (second - total + 1)

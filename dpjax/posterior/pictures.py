@@ -64,10 +64,10 @@ class Pictures:
     ) -> Any:
         """The released value beside releases that the posterior predicts, to see whether the model fits.
 
-        Each number of a released sum has a bar with the central half and the central `level` of the predictions, less
-        their mean and in units of their standard deviation, and a mark for what was released, which is orange outside
-        of its bar. The values of a local release are shown together: how many records fall in each bin, over the band
-        that holds that number with probability `level`.
+        Each number of a released sum has a bar with the central half and the central `level` of the predictions. A mark
+        shows what was released, and is orange outside of its bar. Both are less the mean of the predictions, and in
+        units of their standard deviation. The values of a local release are shown together: how many records fall in
+        each bin, over the band that holds that number with probability `level`.
 
         Parameters
         ----------
@@ -99,7 +99,7 @@ class Pictures:
 
         Notes
         -----
-        Of many numbers some are outside of their bars by chance: one in twenty at a level of 0.95.
+        Some of many numbers are outside of their bars by chance: one in twenty at a level of 0.95.
         """
         from dpjax.plot.predictive import plot_predictive
 
@@ -111,8 +111,8 @@ class Pictures:
         """How many proposals to each record were accepted in a sweep, and the least that theory allows for their mean.
 
         Each record has a dot for the mean over chains, and a line from the lowest chain to the highest. The dashed line
-        is e^(−ε) for IMwG and m / (m + e^ε − 1) for SOMA with m attempts (Xiong and Ju 2025, Theorem 12 and Remark 4),
-        where ε bounds the log ratio of the release's density between records that differ in one.
+        is e^(−ε) for IMwG and m / (m + e^ε − 1) for SOMA with m attempts (Xiong and Ju 2025, Theorem 12 and Remark 4).
+        Here ε bounds the log ratio of the release's density between records that differ in one.
 
         Parameters
         ----------
@@ -149,9 +149,9 @@ class Pictures:
     ) -> Any:
         """A released table: the published numbers, least squares, and the posterior of what was summed.
 
-        Each part of a joint release has a panel, and each released number three marks in it: the number with a bar of
-        its noise; the estimate by weighted least squares on the whole release, which may be negative; and the
-        posterior mean and interval of the sum of counts that was released.
+        Each part of a joint release has a panel, and each released number three marks in it. The first is the number
+        with a bar of its noise. The second is the estimate by weighted least squares on the whole release, which may
+        be negative. The third is the posterior mean and interval of the sum of counts that was released.
 
         Parameters
         ----------

@@ -115,7 +115,8 @@ class Writer:
         name = class_name(kind)
         if class_of(name) is not kind:
             if isinstance(value, Model):
-                raise Unsaved(f"{value!r}, whose code no file holds")
+                numbers = ", ".join(f"{part.name}={getattr(value, part.name)!r}" for part in fields(value))
+                raise Unsaved(f"{kind.__name__}({numbers}), whose code no file holds")
             raise Unsaved(f"{name_of(value)}, which is not of dpjax")
         return {"class": [name, {field: self.value(getattr(value, field)) for field in field_names(kind)}]}
 

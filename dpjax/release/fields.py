@@ -135,6 +135,8 @@ class FieldValues:
         return self.values.astype(truth.dtype) if self.channel.exact else self.values
 
     def _truth(self, records: Records) -> Array:
+        if not isinstance(records, dict):
+            one_record(records)  # which says what is wrong
         if self.field not in records:
             given = f"records with fields {sorted(records)}"
             fail("field", given, f"a field {self.field!r}", "Pass field= as the model names it.")

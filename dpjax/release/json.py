@@ -4,8 +4,8 @@
 
 * for kind ``"release"``: ``value`` [d], ``n``, ``mechanism``, ``statistic``;
 * for kind ``"local-release"``: ``values`` [n] or [n, k], ``channel``, ``field``;
-* for kind ``"microdata"``: ``fields``, by name ``values`` with null where one is missing and ``channel``;
-  ``summed``, a release or null; and ``num_others``, how many of the records are not in the sum.
+* for kind ``"microdata"``: ``fields``, ``summed``, ``num_others``. By name, the fields have ``values``, with null where
+  one is missing, and ``channel``. The sum is a release or null. ``num_others`` of the records are not in it.
 
 An unknown ``n`` is the prior of it, ``{"name": ..., its numbers}``.
 

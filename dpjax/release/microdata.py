@@ -38,7 +38,7 @@ class Microdata(Printed):
     ----------
     fields
         By the name of a record field: the pair of its values [n] or [n, k], in the order of the records, and its
-        channel, such as `dpjax.RandomizedResponse` or `dpjax.Exact` for what is known.
+        channel. A channel is such as `dpjax.RandomizedResponse`, or `dpjax.Exact` for what is known.
     missing
         By the name of a field: which of its values are missing, bool [n]. A value of NaN is missing, too, whatever the
         channel. What stands in the place of another missing value is not read.
@@ -352,7 +352,7 @@ def fill_gaps(name: str, values: Any, channel: Any, mask: Array | None) -> tuple
 
 
 def as_numbers(values: Any) -> np.ndarray | None:
-    """The values as floats [n, ...], or None for what is to be refused by name later."""
+    """The values as floats [n, ...], or None if they are none: later checks say what is wrong."""
     try:
         array = np.asarray(values)
     except (TypeError, ValueError):

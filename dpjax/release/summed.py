@@ -51,9 +51,9 @@ class Release(Printed):
     Parameters
     ----------
     value : [d]
-        What was released: the noisy sum over records of the statistic. A number becomes [1]. Of
+        What was released: the noisy sum over records of the statistic. A number becomes [1]. For
         `dpjax.statistics.cells` also the table: an array with an axis for each field, or a DataFrame or a Series of
-        pandas, whose index and columns are named like the fields. Of a mechanism that releases draws of its own, such
+        pandas, whose index and columns are named like the fields. For a mechanism that releases draws of its own, such
         as `dpjax.mechanisms.SmoothedHistogram`, the numbers that it drew given the sum.
     mechanism
         The noise: one of dpjax's mechanisms, or any object with ``log_density(value, statistic) -> []`` and

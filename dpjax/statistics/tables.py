@@ -228,8 +228,8 @@ def cells(
     Raises
     ------
     ValueError
-        If fields and numbers of categories do not pair up, there are fewer than two cells, or the names of the
-        categories of a field are not as many, or not different.
+        If fields and numbers of categories do not pair up, or there are fewer than two cells. Also if the names of the
+        categories of a field are not as many as these, or not different.
 
     Examples
     --------

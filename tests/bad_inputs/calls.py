@@ -192,17 +192,17 @@ USUAL: dict[str, Any] = {
 CELL_SUM = {"value": [2.0, 1.0], "statistic": CELLS}
 
 OWN: dict[str, dict[str, Any]] = {
-    "dpjax.CellKeys": {"transition": ((1.0,),)},
+    "dpjax.mechanisms.CellKeys": {"transition": ((1.0,),)},
     "dpjax.mechanisms.Coarsened": {"published": [0.0, 3.0, 3.0]},
     "dpjax.mechanisms.Modulo": {"mechanism": dpjax.DiscreteLaplace(1.0), "modulus": 5},
     "dpjax.mechanisms.ReportSums": {"keep": 0.75, "flip": 0.25, "n": 3},
     "dpjax.mechanisms.SumOf": {"mechanisms": (dpjax.Laplace(1.0),)},
-    "dpjax.Independent": {"mechanisms": (dpjax.Laplace(1.0),), "sizes": (1,)},
-    "dpjax.LocalChannel": {"log_probabilities": np.log(np.full((2, 2), 0.5))},
+    "dpjax.mechanisms.Independent": {"mechanisms": (dpjax.Laplace(1.0),), "sizes": (1,)},
+    "dpjax.mechanisms.LocalChannel": {"log_probabilities": np.log(np.full((2, 2), 0.5))},
     "dpjax.LocalRelease": {"channel": dpjax.Gaussian(1.0)},
     "dpjax.Microdata": {"fields": {"y": (VECTOR, dpjax.Gaussian(1.0))}},
-    "dpjax.PrimarySuppression": {"limit": 5},
-    "dpjax.Privacy": {"notion": "approximate", "epsilon": 1.0, "delta": 1e-6},
+    "dpjax.mechanisms.PrimarySuppression": {"limit": 5},
+    "dpjax.mechanisms.Privacy": {"notion": "approximate", "epsilon": 1.0, "delta": 1e-6},
     "dpjax.RandomizedResponse": {"keep": 0.75, "num_categories": 2},
     "dpjax.Release": CELL_SUM,
     "dpjax.mechanisms.Rounded": {"step": 0.5},

@@ -218,7 +218,7 @@ GOOD = {"field": "y", "epsilon": 1.0, "n": 20}
         (lambda: diffprivlib.read_model({"model": "GaussianNB"}, n=20), ValueError, "noisy class counts"),
         (lambda: diffprivlib.read_model({"model": "LinearRegression"}, n=20), ValueError, "polynomial"),
         (lambda: diffprivlib.read_model({"coef_": [[1.0]]}, n=20), TypeError, "without model"),
-        (lambda: diffprivlib.read_model(3.0, n=20), TypeError, "float"),
+        (lambda: diffprivlib.read_model(3.0, n=20), TypeError, "given 3.0"),
         (lambda: diffprivlib.read_model(LogisticRegression(C=1.0), n=20), ValueError, "Call fit"),
         (lambda: diffprivlib.read_model(FITTED | {"n_iter_": [1000]}, n=20), ValueError, "larger max_iter"),
         (lambda: diffprivlib.read_model(FITTED | {"C": -1.0}, n=20), ValueError, "fitted.C"),

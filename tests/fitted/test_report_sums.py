@@ -100,7 +100,7 @@ def test_what_is_promised() -> None:
     """A person moves from one column to another: ε is that of their bits."""
     release = releases.unary_encoding_sums(SUMS, keep=KEEP, flip=FLIP, n=N)
     words = dpjax.describe(release)
-    assert f"Where one record is replaced: ε = {2 * np.log(3):.4g}" in words
+    assert f"If one record is replaced: ε = {2 * np.log(3):.4g}" in words
     assert "The number of reports is public" in words
     assert dpjax.from_json(release.to_json()).mechanism == release.mechanism
     law = [

@@ -7,7 +7,7 @@ from numpyro import distributions as dist
 
 import dpjax
 from dpjax import private
-from dpjax.data_augmentation.plan import choose_imputation
+from dpjax.data_augmentation.problem import choose_imputation
 from dpjax.mechanisms.promises import Sums
 
 MODEL = dpjax.models.categorical(shape=(2, 2), fields=["sex", "admitted"])
@@ -17,7 +17,7 @@ RELEASE = dpjax.Release([58, 21, 12, 64], dpjax.Laplace(10.0), TABLE, n=150)
 
 @pytest.mark.parametrize("name", ["imwg", "soma", "pcn", "counts"])
 def test_an_imputation_is_named_by_its_function(name):
-    assert choose_imputation(MODEL, RELEASE, name) == getattr(dpjax, name)()
+    assert choose_imputation(RELEASE, name) == getattr(dpjax, name)()
 
 
 def test_a_name_of_no_imputation_is_refused():

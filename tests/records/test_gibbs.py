@@ -69,7 +69,7 @@ NEVER = "release: given a table of 3 categories of 'cell', of which no record of
 @pytest.mark.parametrize(("model", "release", "choices", "error", "message"), [
     (MODEL, RELEASE, {"imputation": dpjax.soma(attempts=7)}, ValueError, r"attempts: given 7; expected .* 1\.\.6"),
     (MODEL, RELEASE, {"imputation": Unhashable()}, TypeError, "imputation: given .*; expected a hashable function"),
-    (MODEL, RELEASE, {"imputation": "soma"}, TypeError, "imputation: given 'soma'; expected a hashable function"),
+    (MODEL, RELEASE, {"imputation": 3}, TypeError, "imputation: given 3; expected a hashable function"),
     (MODEL, RELEASE, {"parameter_kernel": 3}, TypeError, "parameter_kernel: given 3; expected a hashable function"),
     (NO_NONCENTRED, RELEASE, {"interweave": True}, ValueError, "interweave: given True; expected .* non-centred form"),
     (MODEL, TABLE, {}, ValueError, "cell"),

@@ -3,12 +3,12 @@
 Given the parameters the records are independent, and record i has the density ∝ f(x_i | θ) Π η(z_if | x_if) over the
 fields f that were released of it; exact fields stay as they are. Finite records and a Normal field are drawn exactly.
 Otherwise the hidden fields of finitely many values are drawn given the rest, and each continuous one moves by two
-Metropolis steps: one by the Normal distribution that has the slope and the curvature of the log-density, which is an
-exact draw where that is quadratic, and a random walk. Records of which nothing is known exactly are also proposed as a
-whole by the model.
+Metropolis steps. The first proposes from the Normal distribution that has the slope and the curvature of the
+log-density, which is an exact draw where that is quadratic. The second is a random walk. Records of which nothing is
+known exactly are also proposed as a whole by the model.
 
-Each of these moves is reversible for each record by itself. Where a sum over the same records was released, too, what
-a move leads to is a proposal, accepted by the density of the sum, one record after another (`imwg`).
+Each of these moves is reversible for each record by itself. If a sum over the same records was released, too, the
+result of a move is a proposal. It is accepted by the density of the sum, one record after another (`imwg`).
 """
 
 from collections.abc import Callable, Iterator
@@ -97,7 +97,7 @@ def report(made: list[Moved]) -> ImputationInfo:
 def under_sum(release: Microdata, summed: Release, move: Move, decide: SweepOfSum) -> Move:
     """The move whose results are accepted by the density of a sum over the records, one after another.
 
-    Of records that are not in the sum they are accepted as they are.
+    The results for records that are not in the sum are accepted as they are.
     """
 
     def weighed(rng_key: Key, parameters: Parameters, records: Records) -> Moved:

@@ -29,7 +29,7 @@ def with_observed(release: Release, records: dict[str, Any]) -> Microdata:
     Returns
     -------
     Microdata
-        Of n + m people, of whom the last m are known.
+        The release of n + m people, of whom the last m are known.
 
     Raises
     ------

@@ -34,10 +34,10 @@ def unary_encoding(
     people : [m]
         Who made each report, as in `likelihoods`.
     permanent
-        If each person's bits were randomized once and kept, and every report is one of these (RAPPOR's permanent and
-        instantaneous randomized response): the probabilities of a permanent 1 at the category of the person, and at any
-        other. `keep` and `flip` are then the probabilities of a reported 1 where the permanent bit is 1, and where it
-        is 0.
+        The probabilities of a permanent 1 at the category of the person, and at any other. They are needed if each
+        person's bits were randomized once and kept, and every report is one of these: RAPPOR's permanent and
+        instantaneous randomized response. `keep` and `flip` are then the probabilities of a reported 1 where the
+        permanent bit is 1, and where it is 0.
 
     Returns
     -------

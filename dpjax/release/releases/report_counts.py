@@ -75,8 +75,8 @@ def randomized_response_counts(counts: Any, *, keep: float, field: str = "cell")
     Returns
     -------
     LocalRelease
-        Of as many answers, in any order: the likelihood of exchangeable persons does not depend on it. So nothing is
-        lost.
+        The release of as many answers, in any order: the likelihood of exchangeable persons does not depend on it. So
+        nothing is lost.
 
     Raises
     ------

@@ -35,10 +35,10 @@ def likelihoods(
         with noise of its own on the *true* category, their probabilities multiply. By default every report is that of
         another person. Reports that repeat one noisy answer need `permanent`, or no `people`.
     permanent
-        If a person's category was randomized once, and each report is one of that answer (memoization): the matrix
-        [c, q] of the probabilities of each of q permanent answers, given each category; or one number, the probability
-        that the permanent answer is the category itself, all others being equally likely. `log_likelihoods` [m, q] are
-        then given the permanent answer.
+        For memoization: a person's category was randomized once, and each report is one of that permanent answer. Pass
+        the matrix [c, q] of the probabilities of each of q permanent answers, given each category. Or pass one number,
+        the probability that the permanent answer is the category itself, if all others are equally likely.
+        `log_likelihoods` [m, q] are then given the permanent answer.
     largest_ratio
         The largest log ratio of the probabilities of any one report in two categories, if it is known:
         `dpjax.describe` tells the promise that follows.
