@@ -177,7 +177,7 @@ def test_two_events_agree_as_often_as_possible() -> None:
     uniforms = jnp.asarray((np.arange(1000) + 0.5) / 1000)
     x, y, same = common_uniform(uniforms, jnp.log(0.3), jnp.log(0.8))
     np.testing.assert_allclose([x.mean(), y.mean(), same.mean()], [0.3, 0.8, 0.5], atol=1e-10)
-    assert not common_uniform(jnp.asarray(0.5), jnp.nan, jnp.asarray(0.0))[0]
+    assert not common_uniform(jnp.asarray(0.5), jnp.asarray(jnp.nan), jnp.asarray(0.0))[0]
 
 
 def test_max_trials_is_checked() -> None:

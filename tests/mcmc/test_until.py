@@ -80,7 +80,7 @@ def test_time_ends_a_run_after_its_warm_up(whole, run, model, release):
     assert 1 <= posterior.draws["mean"].shape[1] < 700
     assert_begins(whole, posterior)
     assert not posterior.interrupted
-    assert "\ntime was up (seconds=1e-06)" in posterior.describe()
+    assert "; time was up (seconds=1e-06)" in posterior.describe()
 
 
 def test_time_that_is_not_up_changes_nothing(run, model, release):
