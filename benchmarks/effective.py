@@ -19,6 +19,10 @@ REPEATS = 3
 BOUNDS = {1: 5_000.0, 10: 800.0}
 """The effective draws per second wanted of the default sampler, by ε."""
 
+NUTS_STEPS, STEPS, IMPORTANCE_DRAWS = (500, 1_000), (1_000, 4_000), 200_000
+QUICK_NUTS_STEPS, QUICK_STEPS, QUICK_IMPORTANCE_DRAWS = (200, 200), (200, 500), 20_000
+"""Steps of warm-up and sampling, and draws of importance sampling."""
+
 SAMPLERS = {
     "IMwG and interweaving (default)": {},
     "without refreshes": {"refresh": False},
@@ -31,15 +35,17 @@ SAMPLERS = {
 def measure(quick: bool) -> Iterator[Row]:
     """Rows for every sampler at both privacy budgets; ratios are to NUTS at the same budget."""
     model = make_model()
+    nuts_steps, steps = (QUICK_NUTS_STEPS, QUICK_STEPS) if quick else (NUTS_STEPS, STEPS)
+    num_draws = QUICK_IMPORTANCE_DRAWS if quick else IMPORTANCE_DRAWS
     for epsilon, bound in BOUNDS.items():
         release = published_release(epsilon)
-        yardstick = measure_nuts(epsilon, release, *((200, 200) if quick else (500, 1_000)))
+        yardstick = measure_nuts(epsilon, release, *nuts_steps)
         yield yardstick
         for name, options in SAMPLERS.items():
-            row = measure_sample(epsilon, name, model, release, options, *((200, 500) if quick else (1_000, 4_000)))
+            row = measure_sample(epsilon, name, model, release, options, *steps)
             target = ("effective per s", ">=", bound) if not options else None
             yield replace(compare(row, yardstick), target=target)
-        yield compare(measure_importance(epsilon, model, release, 20_000 if quick else 200_000), yardstick)
+        yield compare(measure_importance(epsilon, model, release, num_draws), yardstick)
 
 
 def compare(row: Row, yardstick: Row) -> Row:
@@ -53,7 +59,7 @@ def measure_sample(
 ) -> Row:
     """The row of `dpjax.sample`. A run that keeps one draw is the warm-up; the draws are what a full run takes more."""
 
-    def draw(samples: int) -> dpjax.posterior.Posterior:
+    def draw(samples: int) -> dpjax.Posterior:
         budget = {"num_chains": CHAINS, "num_warmup": warmup, "num_samples": samples}
         return dpjax.sample(jax.random.key(1), model, release, **budget, progress=False, **options)
 

@@ -32,7 +32,15 @@ def small(cases: Any) -> Any:
 TINY: dict[str, dict[str, Change]] = {
     "cost": {"CASES": lambda cases: small(cases[:1]), "CHAINS": to(2), "REPEATS": to(1)},
     "scaling": {"KERNELS": first_of, "SIZES": to((20, 40)), "CHAINS": to((2,))},
-    "effective": {"CHAINS": to(2), "REPEATS": to(1), "BOUNDS": to({10: 800.0}), "SAMPLERS": first_of},
+    "effective": {
+        "CHAINS": to(2),
+        "REPEATS": to(1),
+        "BOUNDS": to({10: 800.0}),
+        "SAMPLERS": first_of,
+        "QUICK_NUTS_STEPS": to((10, 10)),
+        "QUICK_STEPS": to((50, 100)),
+        "QUICK_IMPORTANCE_DRAWS": to(1_000),
+    },
     "twins": {"CHAINS": to(2), "TWINS": only("categorical")},
     "imputation": {
         "SIZES": to((20,)),
