@@ -96,7 +96,19 @@ def test_frames_and_dicts_agree():
         np.testing.assert_array_equal(again.value, first.value)
 
 
-@pytest.mark.parametrize("missing", [None, float("nan")])
+class Ambiguous:
+    """Like the missing value of pandas."""
+
+    def __eq__(self, other):
+        return self
+
+    def __bool__(self):
+        raise TypeError("ambiguous")
+
+    __hash__ = None
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), Ambiguous()])
 def test_rows_of_no_one_show_only_after_the_charge(missing):
     who = WHO.astype(object)
     who[0] = missing

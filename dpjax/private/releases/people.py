@@ -53,12 +53,8 @@ def read_people(people: Any, max_rows: Any) -> People:
     """Who is protected, or an error if that is not clear."""
     if people is None:
         if max_rows is not None and max_rows != 1:
-            fail(
-                "max_rows",
-                max_rows,
-                "1 or None, if people is None",
-                "Pass people=, the column that tells people apart.",
-            )
+            remedy = "Pass people=, the column that tells people apart."
+            fail("max_rows", max_rows, "1 or None, if people is None", remedy)
         return EACH_RECORD
     if not isinstance(people, str):
         remedy = "Pass the name of the column that says whose a record is."
@@ -121,5 +117,13 @@ def number_people(identifiers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A number for each person [m], and whether a row has an identifier [m]."""
     numbers: dict[str, int] = {}
     listed = identifiers.tolist()
-    known = np.array([one is not None and bool(one == one) for one in listed], bool)
+    known = np.array([is_identifier(one) for one in listed], bool)
     return np.array([numbers.setdefault(repr(one), len(numbers)) for one in listed], int), known
+
+
+def is_identifier(one: Any) -> bool:
+    """Whether an entry identifies a person. A missing one does not, and must raise no error before the charge."""
+    try:
+        return one is not None and bool(one == one)
+    except (TypeError, ValueError):  # as of the missing value of pandas, which is neither equal to itself nor not
+        return False
