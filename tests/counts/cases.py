@@ -13,6 +13,7 @@ import numpy as np
 
 import dpjax
 from dpjax import models, statistics
+from dpjax.models.data_sets import NUMBER, unpack
 from tests.counts import oracle
 from tests.counts.oracle import Seen
 
@@ -247,10 +248,17 @@ def tally(name: str) -> Callable:
         records = state.latent.records
         if "counts" in records:
             return records["counts"][0]
-        same = [jax.vmap(lambda one, field=field: matches(one, records[field]))(support[field]) for field in support]
-        return jnp.sum(jnp.all(jnp.stack(same), axis=0), axis=1)
+        rows, real = one_data_set(records) if NUMBER in records else (records, True)
+        same = [jax.vmap(lambda one, field=field: matches(one, rows[field]))(support[field]) for field in support]
+        return jnp.sum(jnp.all(jnp.stack(same), axis=0), axis=1, where=real)
 
     return counts
+
+
+def one_data_set(records: Any) -> tuple[Any, jax.Array]:
+    """The rows of the only data set [capacity, ...], and which of them are real [1, capacity]."""
+    rows, real = unpack(records)
+    return jax.tree.map(lambda leaf: leaf[0], rows), real
 
 
 def matches(one: jax.Array, field: jax.Array) -> jax.Array:

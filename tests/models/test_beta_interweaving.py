@@ -33,7 +33,7 @@ def test_the_joint_distribution_is_kept(fault: bool) -> None:
 @pytest.mark.slow
 def test_chains_mix_better_than_without() -> None:
     release = dpjax.Release([40.0], dpjax.Laplace(20.0), dpjax.statistics.total("y", 0.0, 1.0), n=100)
-    options = {"num_samples": 1_000, "progress": False}
+    options = {"num_samples": 1_000, "refresh": False, "progress": False}
     sizes = [
         float(np.min([diagnostics.ess_bulk(draws) for draws in posterior.draws.values()]))
         for posterior in (
