@@ -11,7 +11,7 @@ from dpjax.base import Array, ImputationInfo, Key, Records
 from dpjax.data_augmentation.records.forms import FreshProposals
 from dpjax.data_augmentation.records.soma import choose, window_starts
 from dpjax.exchangeable.targets import ExchangeableTarget
-from dpjax.numerics import decision_uniforms, proper_density
+from dpjax.numerics import accept, decision_uniforms, proper_density
 
 __all__ = [
     "Decision",
@@ -150,9 +150,8 @@ def decide(
     if placement.kind != "soma":
         place = jnp.asarray(innovation.places)
         raw = target.log_weight_with(state.summary, state.columns, place, column)
-        weight = proper_density(raw)
-        accepted = jnp.log(innovation.accept) < weight - state.log_weight
-        return Decision(place, accepted, weight), ~(raw < jnp.inf)
+        accepted, broken = accept(raw, state.log_weight, jnp.log(innovation.accept))
+        return Decision(place, accepted, proper_density(raw)), broken
     raw = target.log_weights_with(state.summary, state.columns, innovation.places, column)
     weights = proper_density(raw)
     index, accepted, _ = choose(weights, state.log_weight, innovation.select, innovation.accept)

@@ -10,6 +10,7 @@ from jax.typing import DTypeLike
 from dpjax.base import Array, Key
 
 __all__ = [
+    "accept",
     "decision_uniforms",
     "first_above",
     "key_of_branches",
@@ -40,6 +41,22 @@ def decision_uniforms(key: Key, shape: tuple[int, ...] = (), dtype: DTypeLike = 
     """
     draws = jax.random.uniform(key, shape, dtype)
     return jnp.maximum(draws, jnp.finfo(draws.dtype).eps / 2)
+
+
+def accept(proposed: Array, log_density: Array, log_uniform: Array) -> tuple[Array, Array]:
+    """Which proposals are accepted [...] by Metropolis's rule, and of which the log-ratio is NaN or +∞ [...].
+
+    Parameters
+    ----------
+    proposed : [...]
+        The log-density at each proposal, with what corrects for an asymmetric proposal. None of NaN or +∞ is accepted.
+    log_density : [...]
+        That at the current state.
+    log_uniform : [...]
+        The logarithms of `decision_uniforms`.
+    """
+    log_ratio = proposed - log_density
+    return (log_uniform < log_ratio) & (proposed < jnp.inf), ~(log_ratio < jnp.inf)
 
 
 def select_index(log_weights: Array, uniform: Array) -> tuple[Array, Array]:

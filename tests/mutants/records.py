@@ -22,7 +22,7 @@ MUTANTS = (
     ),
     Mutant(
         "The acceptance ratio has the wrong sign",
-        "data_augmentation/records/proposals.py",
+        "numerics/selection.py",
         "log_ratio = proposed - log_density",
         "log_ratio = log_density - proposed",
         SWEEPS,
@@ -43,7 +43,7 @@ MUTANTS = (
     ),
     Mutant(
         "An infinite density is accepted",
-        "data_augmentation/records/proposals.py",
+        "numerics/selection.py",
         "return (log_uniform < log_ratio) & (proposed < jnp.inf), ~(log_ratio < jnp.inf)",
         "return log_uniform < log_ratio, ~(log_ratio < jnp.inf)",
         ("records/test_rounds.py", *SWEEPS),
@@ -149,8 +149,8 @@ MUTANTS = (
     Mutant(
         "A local proposal is accepted against its own density",
         "data_augmentation/records/local.py",
-        "log_ratio = proposed - release.log_densities(latent.records)",
-        "log_ratio = proposed - release.log_densities(proposals)",
+        "release.log_densities(proposals), release.log_densities(latent.records)",
+        "release.log_densities(proposals), release.log_densities(proposals)",
         START,
     ),
     Mutant(

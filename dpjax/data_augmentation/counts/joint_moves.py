@@ -18,7 +18,7 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.counts.form import as_count_model
 from dpjax.data_augmentation.counts.table import COUNTS
 from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density, constrain, to_vector
-from dpjax.numerics import decision_uniforms, tree_where
+from dpjax.numerics import accept, decision_uniforms, tree_where
 from dpjax.numerics.counts import draw_binomial, draw_multinomial
 from dpjax.release import Release
 
@@ -71,9 +71,8 @@ def build_joint_step(
             log_probabilities = (of_cells(parameters_at(at)) for at in (state.whitened, whitened))
             counts = move_records(record_key, state.counts, *log_probabilities)
             density = log_prior(whitened) + release.log_likelihood({COUNTS: counts[None]})
-            ratio = density - state.log_density
-            accepted = (jnp.log(decision_uniforms(accept_key)) < ratio) & (density < jnp.inf)
-            return tree_where(accepted, Place(whitened, counts, density), state), (accepted, ~(ratio < jnp.inf))
+            accepted, broken = accept(density, state.log_density, jnp.log(decision_uniforms(accept_key)))
+            return tree_where(accepted, Place(whitened, counts, density), state), (accepted, broken)
 
         whitened, counts = tuning.whiten(vector), records[COUNTS][0]
         first = Place(whitened, counts, log_prior(whitened) + release.log_likelihood(records))

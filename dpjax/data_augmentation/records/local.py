@@ -15,7 +15,7 @@ from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Mod
 from dpjax.mechanisms.spread import width
 from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import init_latent
-from dpjax.numerics import decision_uniforms, proper_density, select_indices, tree_where
+from dpjax.numerics import accept, decision_uniforms, proper_density, select_indices, tree_where
 from dpjax.release import LocalRelease, PrivateRelease
 
 MAX_SUPPORT = 1024
@@ -91,12 +91,10 @@ def build_metropolis_kernel(model: Model, release: LocalRelease) -> ImputationKe
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         proposal_key, accept_key = jax.random.split(rng_key)
         proposals = model.sample_records(proposal_key, parameters, release.n)
-        proposed = release.log_densities(proposals)
-        log_ratio = proposed - release.log_densities(latent.records)
-        log_uniforms = jnp.log(decision_uniforms(accept_key, (release.n,)))
-        accepted = (log_uniforms < log_ratio) & (proposed < jnp.inf)
+        proposed, present = release.log_densities(proposals), release.log_densities(latent.records)
+        accepted, broken = accept(proposed, present, jnp.log(decision_uniforms(accept_key, (release.n,))))
         moved = init_latent(release, tree_where(accepted, proposals, latent.records))
-        return moved, report(accepted, jnp.sum(~(log_ratio < jnp.inf)))
+        return moved, report(accepted, jnp.sum(broken))
 
     return step
 

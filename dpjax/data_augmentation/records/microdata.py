@@ -28,7 +28,7 @@ from dpjax.mechanisms.spread import width
 from dpjax.models.checks import discrete_support_of
 from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import init_latent, parameter_shapes, position_shapes
-from dpjax.numerics import decision_uniforms, leading_size, proper_density, select_indices, tree_where
+from dpjax.numerics import accept, decision_uniforms, leading_size, proper_density, select_indices, tree_where
 from dpjax.release import Microdata, PrivateRelease, Release
 from dpjax.release.microdata import has_exact
 
@@ -338,10 +338,9 @@ def propose_whole(model: Model, release: Microdata) -> Move:
         proposal_key, accept_key = jax.random.split(rng_key)
         proposals = model.sample_records(proposal_key, parameters, release.n)
         proposed, present = release.log_densities(proposals), release.log_densities(records)
-        log_uniforms = jnp.log(decision_uniforms(accept_key, (release.n,)))
-        accepted = free & (log_uniforms < proposed - present) & (proposed < jnp.inf)
-        broken = free & ~(proposed - present < jnp.inf)
-        return Moved(tree_where(accepted, proposals, records), accepted, jnp.sum(broken))
+        accepted, broken = accept(proposed, present, jnp.log(decision_uniforms(accept_key, (release.n,))))
+        accepted &= free
+        return Moved(tree_where(accepted, proposals, records), accepted, jnp.sum(free & broken))
 
     return move
 
@@ -452,8 +451,8 @@ def walk(model: Model, release: Microdata, name: str, place: Place) -> Move:
         share = jax.random.uniform(scale_key, present.shape, present.dtype)
         scales = (widest * 2) ** share * narrowest ** (1 - share)
         numbers = present + scales * jax.random.normal(step_key, present.shape, present.dtype)
-        log_ratio = proper_density(log_density(numbers)) - log_density(present)
-        accepted = free & (jnp.log(decision_uniforms(accept_key, present.shape)) < log_ratio)
+        log_uniforms = jnp.log(decision_uniforms(accept_key, present.shape))
+        accepted = free & accept(log_density(numbers), log_density(present), log_uniforms)[0]
         return Moved(records_at(jnp.where(accepted, numbers, present)), accepted, jnp.array(0))
 
     return move

@@ -10,7 +10,7 @@ from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, ImputationInfo, Key, Latent, Model, Parameters, Records
 from dpjax.mechanisms.base import parts_of
 from dpjax.models.record_noise import scores_of
-from dpjax.numerics import leading_size, tree_where
+from dpjax.numerics import accept, leading_size, tree_where
 from dpjax.numerics.normals import standard_normals
 from dpjax.release import Release
 
@@ -87,12 +87,6 @@ def metropolis(
     accepted, broken = accept(proposed_log_density, log_density, log_uniform)
     kept = (jnp.where(accepted, proposed, residual), jnp.where(accepted, proposed_log_density, log_density))
     return kept, (accepted, broken)
-
-
-def accept(proposed: Array, log_density: Array, log_uniform: Array) -> tuple[Array, Array]:
-    """Whether a proposal is accepted, given its log-density [...] and the current one; and which are non-finite."""
-    log_ratio = proposed - log_density
-    return (log_uniform < log_ratio) & (proposed < jnp.inf), ~(log_ratio < jnp.inf)
 
 
 def take_sources(source: Array, proposals: Records, records: Records) -> Records:

@@ -15,8 +15,9 @@ import numpy as np
 
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, Imputation, Key, Latent, Model, Parameters
-from dpjax.data_augmentation.records.proposals import Decisions, accept
+from dpjax.data_augmentation.records.proposals import Decisions
 from dpjax.models.programs import jit_model
+from dpjax.numerics import accept
 from dpjax.release import Release
 
 __all__ = [
