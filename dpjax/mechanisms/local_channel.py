@@ -159,6 +159,8 @@ def check_log_probabilities(given: Any, complete: bool) -> np.ndarray:
     sums = np.exp(array).sum(axis=1) if complete else np.ones(1)
     if np.any(np.abs(sums - 1) > ROUNDED_TOLERANCE):
         remedy = "Transpose the matrix if its columns sum to 1; complete=False if reports are left out."
+        if np.all(array >= 0):
+            remedy = "Pass the logarithms of the probabilities: jax.numpy.log(matrix)."
         fail("log_probabilities", f"rows of probabilities that sum to {summarize(sums)}", "rows that sum to 1", remedy)
     return sums
 
