@@ -27,11 +27,13 @@ class LocalRelease(FieldValues, Printed):
     ----------
     values : [n] or [n, k]
         What was released, in the order of the records: integers for randomized response. Or a dict of fields, each with
-        its values and its channel. The argument ``missing`` then says which of them are missing, as in `Microdata`.
+        its values and its channel.
     channel
         The mechanism that was applied to each record's field; none beside a dict.
     field
         The name of that record field.
+    missing
+        Which values of the fields of a dict are missing; see `dpjax.Microdata`.
 
     Raises
     ------
