@@ -57,7 +57,7 @@ def test_counts_of_least_squares_are_possible():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["numpyro", "normal-sums", "blackjax", "stan"])
+@pytest.mark.parametrize("name", ["numpyro", "normal-sums", "blackjax", "stan", "pipelinedp", "prio"])
 def test_tools_that_infer(name):
     names = run(f"coming-from/{name}.md")
     draws = names["history"] if name == "blackjax" else next(iter(names["posterior"].draws.values()))

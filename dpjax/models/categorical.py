@@ -62,7 +62,8 @@ def categorical(
     fields
         The record field of each variable. Each is an integer [], and there is no field ``cell``.
     levels
-        The names of the levels of each field, for summaries and pictures. If the release has names, these are used.
+        The names of the levels of each field, or of the only one, for summaries and pictures. If the release has names,
+        these are used.
 
     Notes
     -----

@@ -76,12 +76,14 @@ def read_levels(levels: Any, sizes: tuple[int, ...] | None = None) -> tuple[tupl
     Parameters
     ----------
     levels
-        A sequence of names for each variable; None where there are none.
+        A sequence of names for each variable, or the names of the only one; None where there are none.
     sizes
         The numbers of levels, if they are known.
     """
     if levels is None:
         return None
+    if is_listed(levels) and levels and all(isinstance(name, str) for name in levels):
+        levels = [levels]
     if not is_listed(levels) or not all(map(is_listed, levels)):
         fail("levels", describe(levels), "a list of names for each variable", REMEDY, error=TypeError)
     names = tuple(tuple(str(level) for level in one) for one in levels)

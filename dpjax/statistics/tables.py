@@ -223,7 +223,7 @@ def cells(
         The number of categories of each field; None where `levels` shows it. The cells are in C order: the last field
         varies fastest.
     levels
-        The names of the categories of each field, if they have names.
+        The names of the categories of each field, if they have names; of a single field, also those names alone.
 
     Raises
     ------

@@ -49,6 +49,13 @@ def test_a_series_of_two_variables_is_a_table():
     assert release.statistic == cells(FIELDS, levels=LEVELS)
 
 
+def test_a_single_field_may_have_a_flat_list_of_names():
+    assert cells("day", levels=["Friday", "Sunday"]).level_names == {"day": ("Friday", "Sunday")}
+    assert categorical(fields=["day"], levels=["Friday", "Sunday"]).level_names == {"day": ("Friday", "Sunday")}
+    with pytest.raises(ValueError, match="one number for each"):
+        cells(["day", "place"], levels=["Friday", "Sunday"])
+
+
 def test_a_table_of_numbers_is_read_row_by_row():
     statistic = cells(FIELDS, [2, 2])
     assert dpjax.Release(COUNTS, NOISE, statistic, 150).value.tolist() == [58, 21, 12, 64]
