@@ -1,6 +1,7 @@
 """What dpjax costs in J, the CPU seconds of ``import jax`` on the same machine: ``make weight``, or with names of rows.
 
-Whole processes and all that they start, with no program compiled before. `results/weight.json` keeps the figures.
+Whole processes and all that they start, with no program compiled before. `results/weight.json` keeps the figures,
+each with how it was measured, as rows may be measured on different days.
 """
 
 import json
@@ -8,11 +9,10 @@ import os
 import re
 import sys
 import tempfile
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from benchmarks.machine import read_commit
+from benchmarks.machine import describe
 from tests.weights import ROOT, time_import, time_process
 
 RESULTS = Path(__file__).parent / "results" / "weight.json"
@@ -98,7 +98,7 @@ def main(names: list[str]) -> None:
     for name, row in ROWS.items():
         if not names or any(part in name for part in names):
             figures[name] = {"J": round(measure(row) / unit, 2), "most": row.most, "seconds of a J": round(unit, 3)}
-            figures[name] |= {"commit": read_commit(), "date": datetime.now(UTC).date().isoformat()}
+            figures[name]["environment"] = describe()
             RESULTS.write_text(json.dumps(figures, indent=1) + "\n")
     for name, figure in figures.items():
         print(f"{name:40}{figure['J']:8.1f} J, at most {figure['most']:g}")
