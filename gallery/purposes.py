@@ -15,7 +15,7 @@ PURPOSES = {
         "from_numpyro",
         "likelihood_inference",
     ],
-    "You hold one value per person": ["local_privacy_densities"],
+    "You hold one row or value per person": ["local_privacy_densities", "survey_microdata"],
     "You hold the data": [
         "ways_of_publishing",
         "choosing_a_release",
