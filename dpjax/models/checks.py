@@ -280,8 +280,8 @@ def check_fit(model: Model, release: Any) -> None:
     for part in release.parts:
         if isinstance(part, Release):
             check_categories(model, part.statistic)
-            check_level_names(model, part)
             check_losses(model, part)
+        check_level_names(model, part)
         check_channel(model, part)
         check_integer_noise(model, part)
 
@@ -300,7 +300,7 @@ def discrete_support_of(model: Model) -> Callable[[], Records] | None:
     return model.mixed.levels if model.mixed is not None else model.discrete_support
 
 
-def check_level_names(model: Model, release: Release) -> None:
+def check_level_names(model: Model, release: Any) -> None:
     """Raise if model and release have different names for the levels of a field, or the same ones in another order."""
     released = release.level_names
     for field, names in model.level_names.items():

@@ -139,6 +139,8 @@ class BatchPosterior(Saved):
     def summary(self, *, quantiles: Sequence[float] = QUANTILES) -> Summary:
         """A table of `figures`, with a row for each release and scalar parameter: ``"coef[7,0]"`` is of release 7.
 
+        If categories have names, these stand for their numbers.
+
         Parameters
         ----------
         quantiles
@@ -149,7 +151,7 @@ class BatchPosterior(Saved):
         UserWarning
             As `dpjax.posterior.Posterior.summary`, with the first of the rows that are not to be trusted.
         """
-        table = tabulate(self.figures(quantiles=quantiles))
+        table = tabulate(self.figures(quantiles=quantiles), labels=self._labels)
         nonfinite = self.info["num_nonfinite"]
         sweeps = self.settings.get("thin", 1)
         warn_of_nonfinite(nonfinite.reshape(-1, nonfinite.shape[-1]), stacklevel=3, sweeps=sweeps)
@@ -157,9 +159,15 @@ class BatchPosterior(Saved):
             warn_of_poor_mixing(table, self[0].remedy, self._stuck(), STARTS)
         return table
 
+    @property
+    def _labels(self) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """The names of the rows: the number of the release, and then the names of the entries."""
+        numbers = tuple(map(str, range(len(self))))
+        return {name: (numbers, *axes) for name, axes in self[0].labels.items()} if len(self) else {}
+
     def _stuck(self) -> list[str]:
         """What never moved in some chain though it could: rows of the summary, and the records of releases."""
         draws = {name: np.moveaxis(leaf, 0, 2) for name, leaf in self.draws.items()}
         rates = enumerate(self.info["acceptance_rate"])
         refused = [text for number, of in rates for text in name_refused(of, self.plan, f"the records[{number}]")]
-        return name_stuck(draws, free_numbers(self.model, draws)) + refused
+        return name_stuck(draws, free_numbers(self.model, draws), labels=self._labels) + refused

@@ -13,6 +13,7 @@ from dpjax.mechanisms.base import parts_of
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised, pure
 from dpjax.release.fields import FieldValues
+from dpjax.release.levels import in_words
 from dpjax.release.local import LocalRelease
 from dpjax.release.microdata import Microdata
 from dpjax.release.summed import Release
@@ -93,7 +94,7 @@ def local_lines(release: LocalRelease) -> list[str]:
     except Unpromised as reason:
         kept = f"no promise is known. {str(reason).rstrip('.')}"
     return [
-        f"The field `{release.field}` of n = {release.n:,} records, one released value each.",
+        f"The field {in_words(release.field, release.levels)} of n = {release.n:,} records, one released value each.",
         f"Noise: {release.channel.words()}.",
         f"To each person, whatever two values are compared: {kept}.",
     ]
@@ -106,9 +107,8 @@ def microdata_lines(release: Microdata) -> list[str]:
     lines = [f"{quantity(len(release.fields), 'field')} of n = {release.n:,} records{others}."]
     for name, field in release.fields.items():
         gaps = int(np.sum(release.missing.get(name, 0)))
-        lines.append(
-            f"`{name}`: {field.channel.words()}" + (f"; missing in {quantity(gaps, 'record')}." if gaps else ".")
-        )
+        absent = f"; missing in {quantity(gaps, 'record')}" if gaps else ""
+        lines.append(f"{in_words(name, field.levels)}: {field.channel.words()}{absent}.")
     try:
         kept = promise_in_words(compose([local_promise(field) for field in perturbed]))
     except Unpromised as reason:

@@ -1,6 +1,6 @@
 """One field of the records, as it was released: one value of each record, and the channel that it came through."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field as dataclass_field
 from typing import Any
 
 import jax
@@ -19,6 +19,7 @@ from dpjax.release.checks import (
     one_record,
     warn_where_coarse_locally,
 )
+from dpjax.release.levels import check_number_of, to_codes
 
 
 @frozen_pytree
@@ -31,7 +32,8 @@ class FieldValues:
 
     values: Array
     channel: Mechanism | Any
-    field: str = field(default="cell", metadata={"static": True})
+    field: str = dataclass_field(default="cell", metadata={"static": True})
+    levels: Any = dataclass_field(default=None, kw_only=True, metadata={"static": True})
 
     def __post_init__(self) -> None:
         if not isinstance(self.field, str):
@@ -39,11 +41,14 @@ class FieldValues:
         check_is_mechanism(self._name("channel"), self.channel)
         adapt(self, "channel")
         self._check_channel()
-        values = as_local_values(self.values, self.channel, self._name("values"))
+        codes, levels = to_codes(self._name("values"), self.values, self.levels)
+        check_number_of(levels, self.channel)
+        values = as_local_values(codes, self.channel, self._name("values"))
         check_mechanism(self._name("channel"), self.channel, values.shape[1:])
         check_value(self._name("values"), values, self.channel)
         warn_where_coarse_locally(values, self.channel)
         object.__setattr__(self, "values", values)
+        object.__setattr__(self, "levels", levels)
 
     def _name(self, part: str) -> str:
         """What errors call a part of the field."""
@@ -51,6 +56,11 @@ class FieldValues:
 
     def _check_channel(self) -> None:
         """Raise if the channel is none that this kind of release has."""
+
+    @property
+    def level_names(self) -> dict[str, tuple[str, ...]]:
+        """The names of the field's categories, if they have names."""
+        return {} if self.levels is None else {self.field: self.levels}
 
     @property
     def n(self) -> int:

@@ -3,9 +3,9 @@
 ``{"schema": "privatized-release", "version": 1, "kind": ..., "units": ..., "metadata": {...}}`` and
 
 * for kind ``"release"``: ``value`` [d], ``n``, ``mechanism``, ``statistic``;
-* for kind ``"local-release"``: ``values`` [n] or [n, k], ``channel``, ``field``;
+* for kind ``"local-release"``: ``values`` [n] or [n, k], ``channel``, ``field``, ``levels`` (names or null);
 * for kind ``"microdata"``: ``fields``, ``summed``, ``num_others``. By name, the fields have ``values``, with null where
-  one is missing, and ``channel``. The sum is a release or null. ``num_others`` of the records are not in it.
+  one is missing, ``channel`` and ``levels``. The sum is a release or null. ``num_others`` of the records are not in it.
 
 An unknown ``n`` is the prior of it, ``{"name": ..., its numbers}``.
 
@@ -33,7 +33,7 @@ SCHEMA = "privatized-release"
 VERSION = 1
 CONTENT = {
     "release": {"value", "n", "mechanism", "statistic"},
-    "local-release": {"values", "channel", "field"},
+    "local-release": {"values", "channel", "field", "levels"},
     "microdata": {"fields", "summed", "num_others"},
 }
 HEADER = {"schema", "version", "kind", "units", "metadata"}

@@ -12,6 +12,7 @@ from dpjax.base import Array, Key, Records
 from dpjax.mechanisms.base import Mechanism
 from dpjax.release import json
 from dpjax.release.fields import FieldValues
+from dpjax.release.levels import in_words
 from dpjax.release.microdata import Microdata
 from dpjax.release.printing import show
 
@@ -32,17 +33,20 @@ class LocalRelease(FieldValues, Printed):
         The mechanism that was applied to each record's field; none beside a dict.
     field
         The name of that record field.
+    levels
+        The names of its categories, in the order of their numbers. The values may then be names. A categorical Series
+        of pandas has names of its own. Summaries show them.
     missing
-        Which values of the fields of a dict are missing; see `dpjax.Microdata`.
+        Beside a dict: which of the values are missing, as in `Microdata`.
 
     Raises
     ------
     TypeError, ValueError
-        If the values are not finite, not of that shape or not possible for the channel.
+        If the values are not finite, not of that shape or not possible for the channel; or a name is not in `levels`.
 
     Notes
     -----
-    A pytree: values and channel are data, the field's name is static.
+    A pytree: values and channel are data, the names of the field and its categories are static.
 
     Examples
     --------
@@ -50,18 +54,25 @@ class LocalRelease(FieldValues, Printed):
     >>> release = LocalRelease([0, 1, 1], dpjax.RandomizedResponse(keep=0.75, num_categories=2))
     >>> release.n
     3
+    >>> answer = dpjax.RandomizedResponse(keep=0.75, num_categories=2)
+    >>> LocalRelease(["yes", "no", "yes"], answer, "smokes", levels=["no", "yes"]).values.tolist()
+    [1, 0, 1]
     """
 
-    def __new__(cls, values: Any, channel: Any = None, field: str = "cell", *, missing: Any = None) -> Any:
+    def __new__(
+        cls, values: Any, channel: Any = None, field: str = "cell", *, levels: Any = None, missing: Any = None
+    ) -> Any:
         """A release of one field, or `Microdata` of several."""
         if not isinstance(values, dict):
             if missing is not None:
                 remedy = "Pass LocalRelease({field: (values, channel)}, missing={field: mask})."
                 fail("missing", name_of(missing), "None beside the values of one field", remedy)
             return super().__new__(cls)
-        if channel is not None or field != "cell":
-            argument, given = ("field", repr(field)) if channel is None else ("channel", name_of(channel))
-            remedy = "Pass each field's channel beside its values: {field: (values, channel)}."
+        if channel is not None or field != "cell" or levels is not None:
+            given_beside = {"channel": channel, "field": None if field == "cell" else field, "levels": levels}
+            argument, value = next((name, one) for name, one in given_beside.items() if one is not None)
+            given = name_of(value) if argument == "channel" else repr(value)
+            remedy = "Pass channel and levels beside the values of each field: {field: (values, channel, levels)}."
             fail(f"values, {argument}", f"a dict of fields and {given}", "one of the two", remedy)
         return Microdata(values, missing)
 
@@ -78,18 +89,14 @@ class LocalRelease(FieldValues, Printed):
             fail("channel", name_of(self.channel), "a channel that hides the record", remedy)
 
     def __repr__(self) -> str:
-        return show("LocalRelease", f"`{self.field}` of each record", self.channel, self.values, self.n)
+        what = f"{in_words(self.field, self.levels)} of each record"
+        return show("LocalRelease", what, self.channel, self.values, self.n)
 
     def describe(self) -> str:
         """What was released, by what noise, and what that promises, as by `dpjax.describe`."""
         from dpjax.release.describe import describe
 
         return describe(self)
-
-    @property
-    def level_names(self) -> dict[str, tuple[str, ...]]:
-        """Categories have no names here."""
-        return {}
 
     @property
     def is_noisy_sum(self) -> bool:
@@ -134,6 +141,7 @@ class LocalRelease(FieldValues, Printed):
             "values": json.encode_numbers("values", self.values, max_ndim=2),
             "channel": json.encode_mechanism(self.channel),
             "field": self.field,
+            "levels": self.levels,
         }
         return json.write("local-release", content, units, metadata)
 
@@ -148,4 +156,5 @@ class LocalRelease(FieldValues, Printed):
         """
         content = json.read(text, "local-release")
         values = json.decode_numbers("values", content["values"])
-        return cls(values, json.decode_mechanism(content["channel"]), content["field"])
+        channel = json.decode_mechanism(content["channel"])
+        return cls(values, channel, content["field"], levels=content["levels"])

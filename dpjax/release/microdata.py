@@ -20,6 +20,7 @@ from dpjax.numerics import tree_where
 from dpjax.release import json
 from dpjax.release.base import PrivateRelease
 from dpjax.release.fields import FieldValues
+from dpjax.release.levels import to_codes
 from dpjax.release.summed import Release
 from dpjax.release.unknown_count import check_number_known, number_in_words
 
@@ -38,7 +39,8 @@ class Microdata(Printed):
     ----------
     fields
         By the name of a record field: the pair of its values [n] or [n, k], in the order of the records, and its
-        channel. A channel is such as `dpjax.RandomizedResponse`, or `dpjax.Exact` for what is known.
+        channel. A channel is such as `dpjax.RandomizedResponse`, or `dpjax.Exact` for what is known. The names of a
+        field's categories may follow as a third, as ``levels`` of `dpjax.LocalRelease`.
     missing
         By the name of a field: which of its values are missing, bool [n]. A value of NaN is missing, too, whatever the
         channel. What stands in the place of another missing value is not read.
@@ -131,8 +133,8 @@ class Microdata(Printed):
 
     @property
     def level_names(self) -> dict[str, tuple[str, ...]]:
-        """The names of categories that the sum has."""
-        return {} if self.summed is None else self.summed.level_names
+        """The names of the categories of the fields, and those that the sum has."""
+        return {name: levels for part in self.parts for name, levels in part.level_names.items()}
 
     @property
     def is_noisy_sum(self) -> bool:
@@ -229,7 +231,11 @@ class Microdata(Printed):
             Whatever else should be written, such as source or date; kept, but not read back.
         """
         fields = {
-            name: {"values": self._encode(name), "channel": json.encode_mechanism(field.channel)}
+            name: {
+                "values": self._encode(name),
+                "channel": json.encode_mechanism(field.channel),
+                "levels": field.levels,
+            }
             for name, field in self.fields.items()
         }
         summed = None if self.summed is None else text_json.loads(self.summed.to_json())
@@ -256,7 +262,7 @@ class Microdata(Printed):
         decoded = {name: decode_field(name, entry) for name, entry in json.check_dict("fields", content["fields"])}
         summed = content["summed"]
         return cls(
-            {name: pair for name, (pair, _) in decoded.items()},
+            {name: field for name, (field, _) in decoded.items()},
             {name: mask for name, (_, mask) in decoded.items() if mask.any()},
             None if summed is None else Release.from_json(text_json.dumps(summed), statistic=statistic),
             content["num_others"],
@@ -311,14 +317,16 @@ def read_masks(missing: Any, fields: dict[str, Any]) -> dict[str, Array]:
 def read_field(name: str, given: Any, mask: Array | None) -> tuple[FieldValues, Array | None]:
     """The values of a field with their channel, and which of them are missing; None if it is said of none."""
     if isinstance(given, FieldValues):
-        given = given.values, given.channel
-    if not (isinstance(given, (tuple, list)) and len(given) == 2):
+        given = given.values, given.channel, given.levels
+    is_pair = isinstance(given, (tuple, list)) and len(given) == 2
+    if not (is_pair or (isinstance(given, tuple) and len(given) == 3)):
         remedy = "Pass (values, channel); dpjax.Exact() for what is known."
         fail(f"fields[{name!r}]", name_of(given), "a pair of values and their channel", remedy, error=TypeError)
-    values, channel = given
+    values, channel, levels = (*given, None)[:3]
     if not is_traced(values, mask):
+        values, levels = to_codes(f"values of fields[{name!r}]", values, levels)
         values, mask = fill_gaps(name, values, channel, mask)
-    field = FieldValues(values, channel, name)
+    field = FieldValues(values, channel, name, levels=levels)
     check_length(name, mask, field.n)
     return field, mask
 
@@ -370,11 +378,11 @@ def check_sum(summed: Any, n: int) -> None:
         fail("summed", f"n = {summed.n}", f"n = {n}", remedy)
 
 
-def decode_field(name: str, entry: Any) -> tuple[tuple[Any, Mechanism], np.ndarray]:
+def decode_field(name: str, entry: Any) -> tuple[tuple[Any, Mechanism, Any], np.ndarray]:
     """The values of a field with their channel, and which of them are missing, from their description."""
     parts = dict(json.check_dict(f"fields[{name!r}]", entry))
     argument = f"values of fields[{name!r}]"
-    json.check_names(argument, set(parts), {"values", "channel"})
+    json.check_names(argument, set(parts), {"values", "channel", "levels"})
     values = parts["values"]
     if not (isinstance(values, list) and values):
         fail(argument, describe(values), "a list of numbers or null", "Write the release with to_json.")
@@ -382,4 +390,4 @@ def decode_field(name: str, entry: Any) -> tuple[tuple[Any, Mechanism], np.ndarr
     known = json.decode_numbers(argument, [value for value in values if value is not None])
     stand_in = known[0] if known else 0
     filled = [stand_in if value is None else value for value in values]
-    return (filled, json.decode_mechanism(parts["channel"])), gaps
+    return (filled, json.decode_mechanism(parts["channel"]), parts["levels"]), gaps

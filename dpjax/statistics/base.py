@@ -350,4 +350,4 @@ def _get_field(record: Records, name: str) -> Array:
     return record[name]
 
 
-_REMEDY = "Build the statistic for the fields of the model's records."
+_REMEDY = "Give records the fields that the statistic reads. A column x becomes one of shape [1] by x[:, None]."

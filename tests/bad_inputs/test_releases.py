@@ -68,7 +68,7 @@ class Fails:
 def edited(text, **changes):
     """JSON text with entries replaced; None removes one."""
     content = json.loads(text) | changes
-    return json.dumps({key: value for key, value in content.items() if value is not None})
+    return json.dumps({key: value for key, value in content.items() if key not in changes or value is not None})
 
 
 def read(text):

@@ -70,10 +70,13 @@ def test_each_release_is_adapted_to_by_itself(batch):
 
 @pytest.mark.x64
 def test_local_releases_have_the_draws_that_they_have_alone():
-    """A local release has no sums, and so arrays without entries."""
+    """A local release has no sums, and so arrays without entries. Its summary has the names of categories."""
     channel = dpjax.RandomizedResponse(0.8, 3)
-    releases = [dpjax.LocalRelease(values, channel, field="cell") for values in ([0, 1, 1, 2, 0], [2, 2, 2, 0, 2])]
+    values = [0, 1, 1, 2, 0], [2, 2, 2, 0, 2]
+    releases = [dpjax.LocalRelease(one, channel, field="cell", levels=["a", "b", "c"]) for one in values]
     batch = dpjax.sample_batch(KEY, CELLS, releases, **SETTINGS)
+    with pytest.warns(UserWarning, match="effective sample size"):
+        assert batch.summary().rows[:4] == tuple(f"probabilities[{row}]" for row in ("0,a", "0,b", "0,c", "1,a"))
     check_same(batch[1], dpjax.sample(jax.random.fold_in(KEY, 1), CELLS, releases[1], **SETTINGS))
 
 
