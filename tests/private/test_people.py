@@ -118,6 +118,16 @@ def test_rows_of_no_one_show_only_after_the_charge(missing):
     assert len(ledger.queries) == 1
 
 
+def test_identifiers_of_any_kind_are_names():
+    """Rows of unequal length are no error, and what a number is written as makes no other person of it."""
+    ledger = private.Ledger(BUDGET)
+    who = [[1, 2], [1], 7, 7.0, "7", np.int64(7), np.str_("x"), "x", True, 1]
+    with pytest.raises(ValueError, match=r"^n: given 10"):  # the number of people is public
+        private.release(ledger, OFFSET, RECORDS | {"who": who}, n=10, people="who", max_rows=1, noise=seeded())
+    published = private.release(ledger, OFFSET, RECORDS | {"who": who}, people="who", max_rows=1, noise=seeded())
+    assert published.n == 5
+
+
 @pytest.mark.parametrize("name", ["id", "person_id", "UserID"])
 def test_columns_that_name_people_are_asked_about(name):
     records = RECORDS | {name: np.arange(10)}

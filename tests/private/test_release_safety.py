@@ -19,7 +19,7 @@ from dpjax.private.releases.price import affordable, price
 from dpjax.private.releases.records import read_batches
 from dpjax.private.releases.release import noisy, steps_of
 from tests.private.audits import DELTA, DRAWS, disproved
-from tests.private.paid_sums import ADDED, BOTH, BUDGET, GRAM, RECORDS, TABLE, TOTAL, release
+from tests.private.paid_sums import ADDED, BOTH, BUDGET, GRAM, RECORDS, TABLE, TOTAL, release, seeded
 from tests.private.test_killed_runs import die
 from tests.private.test_ledger_processes import run_python
 from tests.runtime.killed_files import Death, dying, left_behind
@@ -325,6 +325,52 @@ def test_what_is_wrong_with_a_record_shows_only_when_it_is_paid_for(fault):
         private.release(ledger, statistic, records)
     assert LAYOUT.fullmatch(str(refused.value))
     assert len(ledger.queries) == (2 if fault == "stacked" else 1)
+
+
+COUNTS = statistics.cells("group", 3)
+UNLIKE = {
+    "row of another length": (GRAM, {"x": [[1.0, 0.0], [0.5], [0.0, 1.0]], "y": [0.0, 1.0, 1.5]}),
+    "None": (TOTAL, {"y": [0.0, None, 1.0]}),
+    "word": (TOTAL, {"y": [0.0, "n/a", 1.0]}),
+    "word in objects": (TOTAL, {"y": np.array([0.0, "n/a", 1.0], object)}),
+    "large number": (TOTAL, {"y": [0, 10**40, 1]}),
+    "None among categories": (COUNTS, {"group": [0, None, 1]}),
+    "NaN among categories": (COUNTS, {"group": [0, float("nan"), 1]}),
+    "half among categories": (COUNTS, {"group": [0, 1.5, 1]}),
+    "in a later batch": (COUNTS, [{"group": [0, 1]}, {"group": [0, float("nan"), 1]}]),
+    "list": (TOTAL, {"y": [0.0, [1.0], 1.0]}),
+}
+
+
+@pytest.mark.parametrize("kind", UNLIKE)
+def test_an_entry_unlike_the_others_shows_only_when_it_is_paid_for(kind):
+    """Python's lists have no type that would be known before: none of their entries may decide by itself."""
+    ledger, (statistic, records) = private.Ledger(BUDGET), UNLIKE[kind]
+    with pytest.raises(ValueError, match=r"^records: given an entry that is not finite, .*was charged"):
+        private.release(ledger, statistic, records)
+    assert len(ledger.queries) == 1
+
+
+def test_gaps_of_a_table_show_only_when_they_are_paid_for():
+    """A missing value makes floats of a column of integers, and objects of one that pandas says can have gaps."""
+    pandas = pytest.importorskip("pandas")
+    for column in ([0, 1, None, 2, 2], pandas.array([0, 1, None, 2, 2], dtype="Int64")):
+        frame = pandas.DataFrame({"group": column})
+        for records in (frame, {"group": frame["group"]}, [frame.iloc[:2], frame.iloc[2:]]):
+            ledger = private.Ledger(BUDGET)
+            with pytest.raises(ValueError, match=r"^records: given an entry .*was charged"):
+                private.release(ledger, COUNTS, records)
+            assert len(ledger.queries) == 1
+
+
+def test_lists_are_read_as_what_their_entries_are():
+    """Whole floats are categories where the statistic takes these, and integers numbers where it takes numbers."""
+    whole = private.release(private.Ledger(BUDGET), COUNTS, {"group": [0.0, 1.0, 2.0]}, noise=seeded())
+    assert private.release(private.Ledger(BUDGET), COUNTS, {"group": np.arange(3)}, noise=seeded()).value.tolist() == (
+        whole.value.tolist()
+    )
+    mixed = private.release(private.Ledger(BUDGET), TOTAL, [{"y": [0, 1]}, {"y": [0.5, 1]}], noise=seeded())
+    assert mixed.n == 4
 
 
 @pytest.mark.parametrize("make", [lambda bound: statistics.clipped(lambda r: r["x"], bound), make_loss])

@@ -31,7 +31,7 @@ class Faults(NamedTuple):
     Attributes
     ----------
     unreadable
-        It has an entry that is not finite or out of range.
+        It has an entry that is not finite, out of range, no number, or of another shape than most.
     infinite
         Its contribution is not finite.
     uncovered
@@ -49,7 +49,8 @@ class Faults(NamedTuple):
     def check(self) -> None:
         """Raise if some record was left out; the message reveals which kind, and no record."""
         if self.unreadable:
-            given, expected = "an entry that is not finite or out of range", "finite numbers"
+            given = "an entry that is not finite, out of range, no number, or of another shape than most"
+            expected = "finite numbers"
             remedy = "Impute it beforehand, or leave the record out."
         elif self.infinite:
             given, expected = "one whose contribution is not finite", "finite contributions"

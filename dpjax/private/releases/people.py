@@ -8,7 +8,7 @@ import numpy as np
 from dpjax._util.validation import check_count, fail
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.noise import Secure
-from dpjax.private.releases.records import Batch, Columns, Fields, as_column, as_fields, is_batch, read_batches
+from dpjax.private.releases.records import Batch, Columns, Held, as_fields, check_plain, is_batch, read_batches
 from dpjax.statistics import RecordStatistic
 
 __all__ = ["EACH_RECORD", "People", "check_identifiers", "read_people", "read_rows_of_people"]
@@ -88,16 +88,27 @@ def read_rows_of_people(
         yield select_rows(batch, identifiers, people.max_rows, noise)
 
 
-def split_identifiers(records: Any, columns: Columns | None, column: str | None) -> tuple[Fields, np.ndarray]:
+def split_identifiers(records: Any, columns: Columns | None, column: str | None) -> tuple[Held, np.ndarray]:
     """The fields without the identifiers, and the identifiers [m]."""
     names = list(records) if isinstance(records, Mapping) else list(records.columns)
     if column not in names:
         fail("people", repr(column), f"one of the columns {names}", "Name the column that says whose a record is.")
     if isinstance(records, Mapping):
         rest = as_fields({name: leaf for name, leaf in records.items() if name != column}, columns)
-        return rest, as_column(records[column])
+        return rest, as_identifiers(records[column])
     rest = as_fields(records, columns or {name: name for name in names if name != column})
-    return rest, as_column(records[column].to_numpy())
+    return rest, as_identifiers(records[column].to_numpy())
+
+
+def as_identifiers(leaf: Any) -> np.ndarray:
+    """Identifiers [m] of any kind. Each entry of a list is one, whatever it holds, so that none raises an error."""
+    check_plain(leaf)
+    if not isinstance(leaf, (list, tuple)):
+        return np.asanyarray(leaf)
+    entries = np.empty(len(leaf), object)
+    for place, one in enumerate(leaf):
+        entries[place] = one
+    return entries
 
 
 def select_rows(batch: Batch, identifiers: np.ndarray, max_rows: int, noise: Secure) -> Batch:
@@ -115,15 +126,21 @@ def select_rows(batch: Batch, identifiers: np.ndarray, max_rows: int, noise: Sec
 
 def number_people(identifiers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """A number for each person [m], and whether a row has an identifier [m]."""
-    numbers: dict[str, int] = {}
-    listed = identifiers.tolist()
-    known = np.array([is_identifier(one) for one in listed], bool)
-    return np.array([numbers.setdefault(repr(one), len(numbers)) for one in listed], int), known
+    numbers: dict[str | None, int] = {}
+    names = [name_of_person(one) for one in identifiers.tolist()]
+    known = np.array([name is not None for name in names], bool)
+    return np.array([numbers.setdefault(name, len(numbers)) for name in names], int), known
 
 
-def is_identifier(one: Any) -> bool:
-    """Whether an entry identifies a person. A missing one does not, and must raise no error before the charge."""
+def name_of_person(one: Any) -> str | None:
+    """What an entry calls a person, the same of 7, 7.0 and "7"; None if it is missing or cannot be read.
+
+    It must raise no error before the charge, whatever the entry is.
+    """
     try:
-        return one is not None and bool(one == one)
-    except (TypeError, ValueError):  # as of the missing value of pandas, which is neither equal to itself nor not
-        return False
+        if one is None or not bool(np.all(one == one)):
+            return None
+        own = one.item() if isinstance(one, np.generic) else one
+        return str(int(own)) if isinstance(own, (int, float)) and own == int(own) else str(own)
+    except Exception:  # as of the missing value of pandas, which is neither equal to itself nor not
+        return None

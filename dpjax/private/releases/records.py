@@ -1,5 +1,11 @@
-"""Confidential records as they are held: arrays, a table with columns, or batches that are read once."""
+"""Confidential records as they are held: arrays, a table with columns, or batches that are read once.
 
+What a column is, numbers of some type and shape, may show before anything is charged. An array says so itself. Of a
+list, or of an array of objects, most of its entries say so. An entry that is unlike these makes its record unreadable,
+which shows after the charge.
+"""
+
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -15,9 +21,46 @@ from dpjax.private.targets.target import check_records, readable
 __all__ = ["Batch", "Columns", "Fields", "read_batches"]
 
 Fields = dict[str, np.ndarray]
+Held = dict[str, "Column"]
 Columns = Mapping[str, str | list[str]]
 
+LARGEST_WHOLE = 2.0**53
+"""Floats below it can be whole numbers that are meant."""
+
 REMEDY = "Pass a dict of arrays, a DataFrame, or an iterable of such batches."
+
+
+class Column(NamedTuple):
+    """A field as it was held.
+
+    Attributes
+    ----------
+    values
+        The entries [m, ...], 0 in place of one that is no number of the shape that most have.
+    is_readable : [m]
+        Whether an entry is such a number.
+    is_inferred
+        Whether the type was found from the entries, as that of a list or of a table's column.
+    """
+
+    values: np.ndarray
+    is_readable: np.ndarray
+    is_inferred: bool
+
+    @property
+    def form(self) -> tuple[tuple[int, ...], Any]:
+        """The shape of an entry, and the type, which is of no account if it was inferred."""
+        return self.values.shape[1:], None if self.is_inferred else canonicalize_dtype(self.values.dtype)
+
+    def as_whole(self) -> "Column":
+        """The column as integers if its type was inferred and most entries are whole; others are unreadable then."""
+        if not self.is_inferred or self.values.dtype.kind != "f":
+            return self
+        is_whole = (self.values == np.round(self.values)) & (np.abs(self.values) < LARGEST_WHOLE)
+        rows = np.all(is_whole.reshape(len(is_whole), -1), axis=1)
+        if 2 * np.sum(rows) <= len(rows):
+            return self
+        return Column(np.where(is_whole, self.values, 0).astype(int), self.is_readable & rows, True)
 
 
 class Batch(NamedTuple):
@@ -65,22 +108,44 @@ def read_batches(
         fail("columns", repr(columns), "a dict from fields to columns", remedy, error=TypeError)
     first: dict[str, Any] | None = None
     for batch in [records] if is_batch(records) else as_batches(records):
-        fields = as_fields(batch, columns)
-        check_names(fields)
-        if all(np.shape(leaf)[:1] == (0,) for leaf in fields.values()):
+        held = as_fields(batch, columns)
+        check_names(held)
+        if all(np.shape(column.values)[:1] == (0,) for column in held.values()):
             continue
-        if all(leaf.ndim and leaf.dtype.kind in "biuf" for leaf in fields.values()):  # else `check_records` says so
-            dtypes = {name: canonicalize_dtype(leaf.dtype) for name, leaf in fields.items()}
-            check_fields({name: ShapeDtypeStruct(leaf.shape, dtypes[name]) for name, leaf in fields.items()})
-        check_records(fields)
-        read = {name: readable(leaf) for name, leaf in fields.items()}
-        form = {name: (leaf.shape[1:], leaf.dtype) for name, (leaf, _) in read.items()}
+        held = fit(held, check_fields)
+        check_records({name: column.values for name, column in held.items()})
+        read = {name: readable(column.values) for name, column in held.items()}
+        form = {name: column.form for name, column in held.items()}
         first = first or form
         if form != first:
             remedy = "Give all batches the same fields, of the same shapes and types."
             fail("records", f"a batch of fields {form}", f"fields {first}, as in the first batch", remedy)
         whole = [np.all(found.reshape(len(found), -1), axis=1) for _, found in read.values()]
+        whole += [column.is_readable for column in held.values()]
         yield Batch({name: leaf for name, (leaf, _) in read.items()}, np.all(whole, axis=0))
+
+
+def fit(held: Held, check_fields: Callable[[Any], None]) -> Held:
+    """The columns in types that the statistic takes, if they were inferred.
+
+    One missing entry makes floats of a table's column of integers, and must not show before the charge.
+    """
+    if not all(column.values.ndim and column.values.dtype.kind in "biuf" for column in held.values()):
+        return held  # `check_records` says what is wrong
+    try:
+        check_fields(shapes_of(held))
+    except (TypeError, ValueError):
+        held = {name: column.as_whole() for name, column in held.items()}
+        check_fields(shapes_of(held))
+    return held
+
+
+def shapes_of(held: Held) -> dict[str, ShapeDtypeStruct]:
+    """The shapes of fields, in the types that JAX has for them."""
+    return {
+        name: ShapeDtypeStruct(column.values.shape, canonicalize_dtype(column.values.dtype))
+        for name, column in held.items()
+    }
 
 
 def is_batch(records: Any) -> bool:
@@ -110,8 +175,8 @@ def read_in_turn(batches: Iterable[Any]) -> Iterator[Any]:
         yield batch
 
 
-def as_fields(batch: Any, columns: Columns | None) -> Fields:
-    """The fields of a batch as arrays."""
+def as_fields(batch: Any, columns: Columns | None) -> Held:
+    """The fields of a batch as columns."""
     if isinstance(batch, Mapping):
         if columns is not None:
             remedy = "Leave columns out: the arrays have their fields' names."
@@ -123,16 +188,48 @@ def as_fields(batch: Any, columns: Columns | None) -> Fields:
     return {field: take(batch, names, of) for field, of in as_named(columns or {name: name for name in names}).items()}
 
 
-def as_column(leaf: Any) -> np.ndarray:
-    """A field as an array, or an error."""
+def as_column(leaf: Any) -> Column:
+    """A field as a column, or an error."""
+    if isinstance(leaf, Column):
+        return leaf
+    check_plain(leaf)
+    if isinstance(leaf, (list, tuple)):
+        return read_entries(list(leaf))
+    values = np.asanyarray(leaf)
+    if values.dtype == object and values.ndim:
+        return read_entries(list(values))
+    return Column(values, np.ones(values.shape[:1], bool), is_inferred=hasattr(leaf, "to_numpy"))
+
+
+def check_plain(leaf: Any) -> None:
+    """Raise if a field is traced, or holds keys."""
     if is_traced(leaf):
         fail("records", "traced arrays", "arrays", "Release outside of jax.jit and jax.vmap.", error=TypeError)
     if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
         fail("records", "an array of keys", "numbers", "Pass the records themselves.", error=TypeError)
+
+
+def read_entries(entries: list[Any]) -> Column:
+    """The column of a list: what most of its entries are."""
+    read = [read_entry(one) for one in entries]
+    shapes = Counter(None if one is None else one.shape for one in read)
+    shape = shapes.most_common(1)[0][0] if entries else ()
+    if shape is None:
+        given, remedy = "an array of which most entries are no numbers", "Encode categories as integers."
+        fail("records", given, "numbers", remedy, error=TypeError)
+    is_readable = np.array([one is not None and one.shape == shape for one in read], bool)
+    blank = np.zeros(shape, bool)  # of the type that changes no other
+    filled = [one if good else blank for one, good in zip(read, is_readable, strict=True)]
+    return Column(np.array(filled) if entries else np.zeros(0), is_readable, is_inferred=True)
+
+
+def read_entry(entry: Any) -> np.ndarray | None:
+    """The numbers of an entry, or None if it is something else."""
     try:
-        return np.asanyarray(leaf)
+        array = np.asarray(entry)
     except (TypeError, ValueError):
-        return fail("records", "rows of unequal length", "arrays with one leading axis [n]", REMEDY, error=TypeError)
+        return None
+    return array if array.dtype.kind in "biuf" else None
 
 
 def as_named(fields: Mapping[Any, Any]) -> Mapping[str, Any]:
@@ -142,10 +239,13 @@ def as_named(fields: Mapping[Any, Any]) -> Mapping[str, Any]:
     return fields
 
 
-def take(frame: Any, names: list[Any], of: Any) -> np.ndarray:
+def take(frame: Any, names: list[Any], of: Any) -> Column:
     """One column [m] of a table, or several side by side [m, k]."""
     wanted = of if isinstance(of, list) else [of]
     if missing := [name for name in wanted if name not in names]:
         fail("columns", missing, f"columns of the table, {names}", "Name columns that there are.")
-    arrays = [as_column(frame[name].to_numpy()) for name in wanted]
-    return np.stack(arrays, axis=1) if isinstance(of, list) else arrays[0]
+    held = [as_column(frame[name].to_numpy()) for name in wanted]
+    if not isinstance(of, list):
+        return held[0]._replace(is_inferred=True)
+    is_readable = np.all([column.is_readable for column in held], axis=0)
+    return Column(np.stack([column.values for column in held], axis=1), is_readable, is_inferred=True)

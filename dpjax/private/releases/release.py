@@ -104,8 +104,9 @@ def release(
         If the ledger has too little left. Nothing is released then.
     TypeError, ValueError
         If an argument is unusable, or n is not the number of records. Nothing is charged then. If a record has an entry
-        that is not finite, or contributes what is not finite or what the statistic's sensitivity is not about. Then the
-        ledger is charged first: what an error reveals of a record is not free.
+        that is not finite, is no number or is unlike those of the others, or contributes what is not finite or what the
+        statistic's sensitivity is not about. Then the ledger is charged first: what an error reveals of a record is not
+        free.
     ImportError
         If cryptography is not installed, which the noise needs.
 
@@ -129,6 +130,9 @@ def release(
     *Laplace noise.* It is drawn exactly, as a whole number of steps with probabilities proportional to
     exp(-|k| step / b), by Algorithm 2 of Canonne, Kamath and Steinke (2020). Sums of whole numbers have steps of 1, and
     others of at most 2⁻³² b, by which their L1 sensitivity is larger for each coordinate. A number takes about 15 µs.
+
+    *Lists and tables.* An array says what its entries are, and this is checked before the charge. Of a list, an array
+    of objects or a table's column, most entries say it. An entry unlike these is found after the charge, as a NaN is.
 
     What a record contributes is checked by `RecordStatistic.covers` as it is read. Under replace-one the set of all
     contributions is as wide as the statistic says.
