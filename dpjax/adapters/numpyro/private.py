@@ -14,6 +14,7 @@ from dpjax.adapters.numpyro.inspection import inspect
 from dpjax.adapters.numpyro.trace import Layout
 from dpjax.base import Array, Key, Parameters, Records
 from dpjax.private.targets.by_record import NUM_TRIALS, ByRecord, Densities, check_by_record
+from dpjax.private.targets.people import split_people
 from dpjax.private.targets.target import CHUNK_SIZE, Target, Terms, build_target, check_records
 
 __all__ = ["numpyro_target"]
@@ -28,6 +29,8 @@ def numpyro_target(
     covariates: Mapping[str, Any] | None = None,
     *,
     chunk_size: int = CHUNK_SIZE,
+    people: str | None = None,
+    max_rows: int | None = None,
     examples: Mapping[str, Any] | None = None,
     **arguments: Any,
 ) -> Target:
@@ -44,6 +47,10 @@ def numpyro_target(
         Arguments of ``fn`` with one entry for each record [n, ...]. They are as confidential as the records.
     chunk_size
         How many records' gradients are in memory at once.
+    people
+        As in `private.target`; the field is one of `records`, and no site.
+    max_rows
+        As in `private.target`.
     examples
         Made-up covariates with one entry for each of some records, like `covariates`. The model is tried on them if it
         has no finite density at simulated ones of order 1. **Never the confidential ones**: an error would depend on
@@ -77,6 +84,7 @@ def numpyro_target(
     check_named("records", records)
     check_named("covariates", {} if covariates is None else covariates)
     covariates = dict(covariates or {})
+    records, rows = split_people(records, people, max_rows)
     data = {**records, **covariates}
     check_records(data)
     check_examples(examples, covariates)
@@ -107,7 +115,7 @@ def numpyro_target(
 
     check_factorization(densities_of, covariates, prior.log_prior, density, examples)
     start = jax.eval_shape(lambda key: prior.unconstrained_at(prior.sample_prior(key)), jax.random.key(0))
-    return build_target(Terms(log_likelihood, log_prior, prior.parameters_at), data, start, chunk_size)
+    return build_target(Terms(log_likelihood, log_prior, prior.parameters_at), data, start, chunk_size, rows)
 
 
 def check_named(argument: str, value: Any) -> None:

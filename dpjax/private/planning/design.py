@@ -18,6 +18,7 @@ from dpjax.mcmc.batch import sample_batch
 from dpjax.models.checks import check_fit
 from dpjax.models.simulation import draw_parameters, draw_values, parameter_shapes
 from dpjax.private.accounting.query import Budget
+from dpjax.private.people import People
 from dpjax.private.releases.price import cost_of, price, read_statistic
 from dpjax.private.releases.release import mechanism_of
 from dpjax.release import Release
@@ -154,6 +155,7 @@ def design(
     num_samples: int = 500,
     level: float = 0.9,
     approximate: bool | None = None,
+    max_rows: int = 1,
     progress: ShowProgress = True,
 ) -> Design:
     """Forecast the widths of the posterior intervals that readers of a release will have, from simulated releases.
@@ -173,7 +175,8 @@ def design(
     budgets
         What each release could cost: one `private.Budget`, or several.
     n
-        The number of records; under add-or-remove neighbours a guess, made without looking at them.
+        The number of records; under add-or-remove neighbours, or if people have several, a guess, made without looking
+        at them.
     parameters
         The parameters at which records are simulated: the public estimates of a pilot, by name. By default each release
         has its own, from the prior.
@@ -186,6 +189,9 @@ def design(
     approximate
         Whether `dpjax.sample_clt` draws, else `dpjax.sample_batch`; by default the first from a thousand records on,
         if it can.
+    max_rows
+        The most rows of one person that will enter the sum, as for `private.release` with ``people=``: the noise covers
+        all of them.
     progress
         What is shown of the simulated releases; see `dpjax.sample`.
 
@@ -221,11 +227,12 @@ def design(
     check_share("level", level)
     number = check_count("num_releases", num_releases, "Pass at least 2, for a standard error.", least=2)
     n, num_samples = check_count("n", n), check_count("num_samples", num_samples, least=10)
+    protected = People(max_rows=check_count("max_rows", max_rows))
     check_progress(progress)
     if approximate is not None:
         check_flag("approximate", approximate)
     named, promised = read_candidates(candidates), read_budgets(budgets)
-    blanks = [[blank_of(*one, budget, n) for budget in promised] for one in named.values()]
+    blanks = [[blank_of(*one, budget, n, protected) for budget in promised] for one in named.values()]
     for row in blanks:
         check_fit(model, row[0])
     normal = tuple(is_normal(model, row[0], approximate) for row in blanks)
@@ -259,9 +266,9 @@ def read_budgets(budgets: Any) -> tuple[Budget, ...]:
     return tuple(listed)
 
 
-def blank_of(statistic: RecordStatistic, shares: Any, budget: Budget, n: int) -> Release:
+def blank_of(statistic: RecordStatistic, shares: Any, budget: Budget, n: int, people: People) -> Release:
     """A release with the noise that a budget requires, and zeros for its value."""
-    parts = price(statistic, cost_of(budget), budget.neighbours, shares, None)
+    parts = price(statistic, cost_of(budget), budget.neighbours, shares, None, people)
     size = sum(part.size for part in parts)
     return Release(jnp.zeros(size), mechanism_of(parts, None), statistic, n)
 

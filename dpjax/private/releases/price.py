@@ -14,8 +14,8 @@ from dpjax.private.accounting.events import pure_epsilon
 from dpjax.private.accounting.ledger import BudgetExceeded, Ledger
 from dpjax.private.accounting.query import Budget, NoiseFamily
 from dpjax.private.noise.secure import GRID_BITS, grid_of
+from dpjax.private.people import EACH_RECORD, People
 from dpjax.private.releases.exact_sum import rounding_of
-from dpjax.private.releases.people import EACH_RECORD, People
 from dpjax.statistics import RecordStatistic, Stacked
 from dpjax.statistics.base import dimension_of, is_whole
 

@@ -9,13 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from jax import ShapeDtypeStruct
 from jax.dtypes import canonicalize_dtype
 
-from dpjax._util.validation import fail, is_traced
+from dpjax._util.validation import fail
+from dpjax.private.people import check_plain
 from dpjax.private.targets.target import check_records, readable
 
 __all__ = ["Batch", "Columns", "Fields", "read_batches"]
@@ -199,14 +198,6 @@ def as_column(leaf: Any) -> Column:
     if values.dtype == object and values.ndim:
         return read_entries(list(values))
     return Column(values, np.ones(values.shape[:1], bool), is_inferred=hasattr(leaf, "to_numpy"))
-
-
-def check_plain(leaf: Any) -> None:
-    """Raise if a field is traced, or holds keys."""
-    if is_traced(leaf):
-        fail("records", "traced arrays", "arrays", "Release outside of jax.jit and jax.vmap.", error=TypeError)
-    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        fail("records", "an array of keys", "numbers", "Pass the records themselves.", error=TypeError)
 
 
 def read_entries(entries: list[Any]) -> Column:

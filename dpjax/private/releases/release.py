@@ -18,8 +18,9 @@ from dpjax.private.accounting.query import Budget, Query
 from dpjax.private.noise import Noise, Secure, secure
 from dpjax.private.noise.discrete_laplace import discrete_laplace
 from dpjax.private.noise.secure import rounded_normal
+from dpjax.private.people import People, check_identifiers, read_people
 from dpjax.private.releases.exact_sum import ExactSum, sum_on_grid
-from dpjax.private.releases.people import People, check_identifiers, read_people, read_rows_of_people
+from dpjax.private.releases.people import read_rows_of_people
 from dpjax.private.releases.price import Part, affordable, price, read_statistic
 from dpjax.private.releases.records import Columns, read_batches
 from dpjax.release import Release, UnknownCount

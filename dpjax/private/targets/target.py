@@ -17,6 +17,8 @@ from dpjax.base import Array, Model
 from dpjax.data_augmentation.parameters.coordinates import constrain, log_jacobian
 from dpjax.numerics.linear_algebra import product
 from dpjax.private.fixed_point import LARGEST_BLOCK, MOST_RECORDS
+from dpjax.private.people import RowsOfPeople
+from dpjax.private.targets.people import add_rows, gather, split_people
 
 __all__ = ["Target", "Terms", "model_target", "target"]
 
@@ -68,7 +70,7 @@ class Target:
     dimension
         d.
     num_records
-        n.
+        n; the number of people if several rows can be one person's.
 
     Examples
     --------
@@ -117,6 +119,8 @@ def target(
     position: Any,
     *,
     chunk_size: int = CHUNK_SIZE,
+    people: str | None = None,
+    max_rows: int | None = None,
 ) -> Target:
     """The posterior of plain functions of parameters in which every real value is allowed.
 
@@ -134,12 +138,19 @@ def target(
         Parameters of which the structure, shapes and types are taken.
     chunk_size
         How many records' gradients are held at once.
+    people
+        The field of `records` that says whose a row is, if one person can have several rows. All rows of a person are
+        then one record, of which the log-densities are added up before anything is clipped. So bounds, sensitivities
+        and promises are about people. By default each row is another person's.
+    max_rows
+        The most rows of one person that are used, chosen by chance if there are more. ``max_rows=1`` without
+        ``people`` states that no person has two rows, although a field is named like an identifier.
 
     Raises
     ------
     TypeError, ValueError
-            If the records are not numbers or of unequal number, or a function does not return one number. No message
-        depends on a value of a record.
+        If the records are not numbers or of unequal number, or a function does not return one number. If a field is
+        named like an identifier, and neither people nor max_rows is given. No message depends on a value of a record.
 
     Examples
     --------
@@ -152,10 +163,19 @@ def target(
     """
     for name, function in {"log_likelihood": log_likelihood, "log_prior": log_prior}.items():
         check_function(name, function, "that returns a number")
-    return build_target(Terms(log_likelihood, log_prior, lambda parameters: parameters), records, position, chunk_size)
+    records, rows = split_people(records, people, max_rows)
+    terms = Terms(log_likelihood, log_prior, lambda parameters: parameters)
+    return build_target(terms, records, position, chunk_size, rows)
 
 
-def model_target(model: Model, records: dict[str, Any], *, chunk_size: int = CHUNK_SIZE) -> Target:
+def model_target(
+    model: Model,
+    records: dict[str, Any],
+    *,
+    chunk_size: int = CHUNK_SIZE,
+    people: str | None = None,
+    max_rows: int | None = None,
+) -> Target:
     """The posterior of a complete-data model of exchangeable records, on its unconstrained scale.
 
     Parameters
@@ -165,6 +185,10 @@ def model_target(model: Model, records: dict[str, Any], *, chunk_size: int = CHU
     records
         The confidential records, by the names of the model's fields, with leading axis [n]; see `target`.
     chunk_size
+        As in `target`.
+    people
+        As in `target`; the field is none of the model's.
+    max_rows
         As in `target`.
 
     Raises
@@ -180,6 +204,7 @@ def model_target(model: Model, records: dict[str, Any], *, chunk_size: int = CHU
     >>> model_target(model, {"y": jnp.array([0.0, 1.0, 9.0])}).dimension
     1
     """
+    records, rows = split_people(records, people, max_rows)
     check_fields(model, records)
     if not model.exchangeable or model.num_records is not None:
         given = "records that are not identically distributed"
@@ -197,11 +222,19 @@ def model_target(model: Model, records: dict[str, Any], *, chunk_size: int = CHU
         return parameters if model.unconstrain is None else model.unconstrain(parameters)
 
     terms = Terms(likelihood, prior, lambda unconstrained: constrain(model, unconstrained))
-    return build_target(terms, records, jax.eval_shape(start), chunk_size)
+    return build_target(terms, records, jax.eval_shape(start), chunk_size, rows)
 
 
-def build_target(terms: Terms, records: Any, position: Any, chunk_size: int) -> Target:
-    """A target with its records checked and cut into chunks; of the position only the shapes count."""
+def build_target(
+    terms: Terms, records: Any, position: Any, chunk_size: int, rows: RowsOfPeople | None = None
+) -> Target:
+    """A target with its records checked and cut into chunks; of the position only the shapes count.
+
+    With `rows` its records are people.
+    """
+    if rows is not None:
+        build_target(terms, records, position, chunk_size)  # raises as for rows of many people
+        terms, records = terms._replace(log_likelihood=add_rows(terms.log_likelihood)), gather(records, rows)
     size = check_records(records)
     records = jax.tree.map(lambda leaf: leaf if is_traced(leaf) else readable(leaf)[0], records)
     # One record and none have arrays of the same shapes.
