@@ -13,12 +13,15 @@ import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import describe, fail, is_traced, name_of
+from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import Additive, Gaussian, Laplace
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums
-from dpjax.numerics.noise_sums import EqualLaplaces, IntegerSum, LaplaceNormal, LaplacePair, half_width
+from dpjax.numerics.laplace_sums import LaplacesNormal, UnequalLaplaces, fractions
+from dpjax.numerics.mixed_sums import LaplaceLattice, LaplaceNoise, NormalLattice, WholeAndReal
+from dpjax.numerics.noise_sums import EqualLaplaces, IntegerSum, LaplaceNormal, LaplacePair, half_width, widest
 from dpjax.numerics.tails import log_complement
 
 __all__ = ["SumOf"]
@@ -29,7 +32,10 @@ SMOOTH = 2.0
 """Scale from which on sums of discrete Gaussian noise are discrete Gaussian: their probabilities agree to 1e-16."""
 
 MAX_TERMS = 2**15
-"""Largest number of terms of the exact sum over discrete Gaussian noise."""
+"""Largest number of terms of the exact sum over Gaussian noise."""
+
+MOST_CANCELLED = 30.0
+"""Largest sum of the absolute weights of partial fractions: so many times the rounding error of one part is left."""
 
 
 @frozen_pytree
@@ -38,8 +44,9 @@ class SumOf(Additive):
     """Adds the sum of independent noise of several sources to each coordinate.
 
     Integer noise: any number of `dpjax.DiscreteLaplace` and `dpjax.DiscreteGaussian`, as several servers each add one.
-    Real noise: any number of `dpjax.Gaussian`; one `dpjax.Laplace` beside them, or none; two Laplaces of any scales; or
-    several Laplaces of one scale.
+    Real noise: any number of `dpjax.Gaussian` and `dpjax.Laplace`; beside a Gaussian several Laplaces need scales that
+    differ enough. Integer noise beside real noise, as of values that were rounded or perturbed again: any integer noise
+    beside Gaussians; discrete Gaussians beside any real noise; one discrete Laplace beside one Laplace, too.
 
     Parameters
     ----------
@@ -51,15 +58,17 @@ class SumOf(Additive):
     Raises
     ------
     TypeError, ValueError
-        If there is none, one is of another kind, integer noise is beside real noise, or no exact density is known of
-        such a sum.
+        If there is none, one is of another kind, or no exact density is known of such a sum.
 
     Notes
     -----
     The log-probability of integer noise is an exact convolution, to rounding in either precision and at any distance.
     That of discrete Laplace noise is by the complete homogeneous polynomials of its ratios. Discrete Gaussian noise
     beside it is added by a sum over the Gaussian. Sums of Normal variables are Normal. The density of a Laplace and a
-    Normal one is that of Reed (2006, The Normal-Laplace distribution and its relatives), symmetric about zero.
+    Normal one is that of Reed (2006, The Normal-Laplace distribution and its relatives), symmetric about zero. Several
+    Laplaces beside Normal noise are a mixture of such distributions, with weights that partial fractions give. Several
+    Laplaces alone have the density of a difference of two phase-type variables. Integer noise beside real noise is
+    added by a sum over the integers, in logarithms.
 
     What `dpjax.describe` says is a lower bound: what the best source by itself promises, as the others are processing
     afterwards. Sources that may have colluded or failed are left out of the sum by you.
@@ -78,15 +87,16 @@ class SumOf(Additive):
     mechanisms: Sequence[Any]
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
     widths: tuple[int, ...] = field(init=False, default=(), repr=False, metadata={"static": True})
+    is_even: bool = field(init=False, default=False, repr=False, metadata={"static": True})
 
     def __post_init__(self) -> None:
         check_privacy(self.privacy)
         object.__setattr__(self, "mechanisms", read_sources(self.mechanisms))
-        if self.integer_noise:
+        if any(source.integer_noise for source in self.mechanisms):
             object.__setattr__(self, "mechanisms", tuple(sorted(self.mechanisms, key=is_smooth)))
-            object.__setattr__(self, "widths", plan_widths(self._of(DiscreteLaplace), self._of(DiscreteGaussian)))
-        else:
-            check_density_known(self._of(Laplace), self._of(Gaussian))
+        kinds = [self._of(kind) for kind in KINDS]
+        object.__setattr__(self, "widths", plan_widths(*kinds))
+        object.__setattr__(self, "is_even", are_equal(tuple(source.scale for source in self._of(Laplace))))
 
     @property
     def integer_noise(self) -> bool:  # type: ignore[override]
@@ -116,13 +126,13 @@ class SumOf(Additive):
         """That of Normal noise of the whole variance; else, at least, the best of what each source promises alone."""
         if self.normal_noise:
             return Gaussian(self.scale).promise(sums)
-        promises = [source.promise(sums) for source in self.mechanisms]
+        promises = [source.promise(sums) for source in self.mechanisms if sums.is_whole or not source.integer_noise]
         epsilons = [one.epsilon for one in promises if one.epsilon is not None]
         return Promise(min(epsilons, default=None), min(one.rho for one in promises))
 
     def json_fields(self) -> dict[str, Any]:
-        """What the JSON text holds beside the name: the widths follow from it."""
-        return {name: value for name, value in super().json_fields().items() if name != "widths"}
+        """What the JSON text holds beside the name; the rest follows from it."""
+        return {name: value for name, value in super().json_fields().items() if name not in ("widths", "is_even")}
 
     def log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]; ``-inf`` where integer noise is not an integer."""
@@ -153,16 +163,29 @@ class SumOf(Additive):
     @property
     def _distribution(self) -> Any:
         """The density and the tail of a sum that is not Normal."""
+        laplaces, gaussians = self._scales(Laplace), self._scales(Gaussian)
         if self.integer_noise:
-            laplaces, gaussians = self._scales(DiscreteLaplace), self._scales(DiscreteGaussian)
-            # The last scale is that of all smooth sources together.
-            single = max(len(self.widths) - bool(laplaces), 0)
-            together = (root_of_squares(gaussians[single:]),) if gaussians else ()
-            return IntegerSum(laplaces, (*gaussians[:single], *together), self.widths)
-        laplaces = self._scales(Laplace)
-        if len(laplaces) == 1:
-            return LaplaceNormal(laplaces[0], root_of_squares(self._scales(Gaussian)))
-        return LaplacePair(*laplaces) if len(laplaces) == 2 else EqualLaplaces(laplaces[0], len(laplaces))
+            return self._whole(self.widths)
+        normal = root_of_squares(gaussians) if gaussians else None
+        if not any(source.integer_noise for source in self.mechanisms):
+            return real_sum(laplaces, normal, self.is_even)
+        width, *widths = self.widths
+        if normal is not None and not laplaces:
+            return NormalLattice(self._whole(tuple(widths)), normal, width)
+        shared = self._scales(DiscreteLaplace)
+        real = LaplaceLattice(shared[0], laplaces[0]) if shared else real_sum(laplaces, normal, self.is_even)
+        if not self._of(DiscreteGaussian):
+            return real
+        whole = self._whole(tuple(widths), with_laplaces=False)
+        return WholeAndReal(whole, real, 0.0 if normal is None else normal, widest((*laplaces, *shared)), width)
+
+    def _whole(self, widths: tuple[int, ...], *, with_laplaces: bool = True) -> IntegerSum:
+        """The integer noise; the last scale of its Gaussian noise is that of all smooth sources together."""
+        laplaces = self._scales(DiscreteLaplace) if with_laplaces else ()
+        gaussians = self._scales(DiscreteGaussian)
+        single = max(len(widths) - bool(laplaces), 0)
+        together = (root_of_squares(gaussians[single:]),) if gaussians else ()
+        return IntegerSum(laplaces, (*gaussians[:single], *together), widths)
 
     def _of(self, kind: type) -> tuple[Any, ...]:
         """The sources of a kind."""
@@ -191,9 +214,6 @@ def read_sources(mechanisms: Any) -> tuple[Any, ...]:
     shapes = {np.shape(source.scale) for source in sources} - {()}
     if len(shapes) > 1:
         fail("mechanisms", f"scales of shapes {sorted(map(list, shapes))}", "scales [] or [d]", "Give each one scale.")
-    if len({source.integer_noise for source in sources}) > 1:
-        remedy = "Take dpjax.Laplace or dpjax.Gaussian of the same variance in place of wide integer noise."
-        fail("mechanisms", "integer noise beside real noise", "either integer noise or real noise", remedy)
     return tuple(sources)
 
 
@@ -207,40 +227,99 @@ def is_smooth(source: Any) -> bool:
     return bool(np.min(np.asarray(source.scale)) >= SMOOTH)
 
 
-def plan_widths(laplaces: tuple[Any, ...], gaussians: tuple[Any, ...]) -> tuple[int, ...]:
-    """How far the exact sum over each discrete Gaussian goes, smooth ones together; none over the last without Laplace.
+def plan_widths(
+    laplaces: tuple[Any, ...],
+    gaussians: tuple[Any, ...],
+    whole_laplaces: tuple[Any, ...],
+    whole_gaussians: tuple[Any, ...],
+) -> tuple[int, ...]:
+    """How far the sum over each Gaussian goes that is summed over: first that of integer noise beside real noise.
 
     Raises
     ------
     ValueError
-        If that would be too many terms.
+        If no density of such a sum is known, or that would be too many terms.
     """
-    scales = [float(np.max(np.asarray(each.scale))) for each in gaussians if not is_smooth(each)]
-    smooth = [np.square(np.asarray(each.scale)) for each in gaussians if is_smooth(each)]
-    scales += [float(np.sqrt(np.max(reduce(add, smooth))))] if smooth else []
-    widths = tuple(half_width(scale, len(laplaces)) for scale in scales)
-    widths = widths if laplaces else widths[:-1]
+    if not (whole_laplaces or whole_gaussians):
+        check_density_known(laplaces, gaussians)
+        return ()
+    widths: tuple[int, ...] = ()
+    if gaussians and not laplaces:
+        widths = (half_width(deviation_of(gaussians), len(whole_laplaces)) + 2,)
+    elif laplaces:
+        check_mixed_known(laplaces, gaussians, whole_laplaces)
+        number, whole_laplaces = len(laplaces) + len(whole_laplaces), ()
+        widths = (half_width(deviation_of(whole_gaussians), number),) if whole_gaussians else (0,)
+    widths += plan_whole_widths(whole_laplaces, whole_gaussians)
     if (terms := prod(2 * width + 1 for width in widths)) > MAX_TERMS:
         remedy = "Of wide noise dpjax.Gaussian and dpjax.Laplace of the same scales are close approximations."
-        given = f"discrete Gaussian noise of scales {[round(scale, 3) for scale in scales]}, a sum of {terms:,} terms"
+        scales = [round(deviation_of((each,)), 3) for each in (*whole_gaussians, *gaussians)]
+        given = f"Gaussian noise of scales {scales} beside other noise, a sum of {terms:,} terms"
         fail("mechanisms", given, f"a sum of at most {MAX_TERMS:,} terms", remedy)
     return widths
 
 
+def plan_whole_widths(laplaces: tuple[Any, ...], gaussians: tuple[Any, ...]) -> tuple[int, ...]:
+    """How far the sum over each discrete Gaussian goes, smooth ones together; not over the last without Laplace."""
+    smooth = [each for each in gaussians if is_smooth(each)]
+    scales = [deviation_of((each,)) for each in gaussians if not is_smooth(each)]
+    scales += [deviation_of(tuple(smooth))] if smooth else []
+    widths = tuple(half_width(scale, len(laplaces)) for scale in scales)
+    return widths if laplaces else widths[:-1]
+
+
+def deviation_of(gaussians: tuple[Any, ...]) -> float:
+    """The largest scale of the sum of Gaussian noise, discrete or not."""
+    for each in gaussians:
+        if is_traced(each.scale):
+            remedy = "How far the exact sum goes follows from the scales: build it outside jit and vmap."
+            fail("mechanisms", "a traced scale of Gaussian noise", "numbers", remedy, error=TypeError)
+    return float(np.sqrt(np.max(reduce(add, [np.square(np.asarray(each.scale, float)) for each in gaussians]))))
+
+
 def check_density_known(laplaces: tuple[Any, ...], gaussians: tuple[Any, ...]) -> None:
-    """Raise unless the density of a sum of real noise is known."""
-    if len(laplaces) > 1 and gaussians:
-        remedy = "No density of such a sum is known here. Discrete noise of the same scales has one."
-        given = f"{len(laplaces)} Laplaces beside Gaussian noise"
-        fail("mechanisms", given, "at most one Laplace beside Gaussian noise", remedy)
-    if len(laplaces) > 2 and not are_equal(laplaces):
-        remedy = "No density of such a sum is known here. dpjax.DiscreteLaplace noise of the same scales has one."
-        fail("mechanisms", f"{len(laplaces)} Laplaces of different scales", "one scale, or two Laplaces", remedy)
+    """Raise unless the density of a sum of real noise is known: without Gaussians that of all Laplaces is."""
+    if len(laplaces) < 2 or not gaussians:
+        return
+    scales = [source.scale for source in laplaces]
+    if is_traced(*scales):
+        remedy = "How much cancels follows from the scales: build it outside jit and vmap."
+        fail(
+            "mechanisms", "traced scales of several Laplaces beside Gaussian noise", "numbers", remedy, error=TypeError
+        )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weights = fractions([np.asarray(scale, float) for scale in scales])
+    cancelled = float(np.max(reduce(add, map(np.abs, weights))))
+    if not cancelled <= MOST_CANCELLED:
+        given = f"Laplaces of scales {[amount(scale) for scale in scales]} beside Gaussian noise"
+        remedy = "Their closed form cancels. Discrete noise of the same scales has a sum that does not."
+        fail("mechanisms", given, "one Laplace, or scales that differ more", remedy)
 
 
-def are_equal(sources: tuple[Any, ...]) -> bool:
-    """Whether all sources are known to have the same scale."""
-    scales = [source.scale for source in sources]
+def check_mixed_known(laplaces: tuple[Any, ...], gaussians: tuple[Any, ...], whole_laplaces: tuple[Any, ...]) -> None:
+    """Raise unless the density of integer noise beside Laplace noise is known."""
+    check_density_known(laplaces, gaussians)
+    if whole_laplaces and (len(whole_laplaces) > 1 or len(laplaces) > 1 or gaussians):
+        given = (
+            f"{len(whole_laplaces)} discrete Laplaces beside {len(laplaces)} Laplaces and {len(gaussians)} Gaussians"
+        )
+        remedy = "Take dpjax.Laplace in place of a wide dpjax.DiscreteLaplace of the same scale."
+        fail("mechanisms", given, "one discrete Laplace beside one Laplace and no Gaussian", remedy)
+
+
+def real_sum(laplaces: tuple[Array, ...], normal: Array | None, is_even: bool) -> Any:
+    """The density and the tail of Laplace noise, of one scale or not, and of Normal noise if there is any."""
+    if normal is not None:
+        return LaplaceNormal(laplaces[0], normal) if len(laplaces) == 1 else LaplacesNormal(laplaces, normal)
+    if len(laplaces) == 1:
+        return LaplaceNoise(laplaces[0])
+    if len(laplaces) == 2:
+        return LaplacePair(*laplaces)
+    return EqualLaplaces(laplaces[0], len(laplaces)) if is_even else UnequalLaplaces(laplaces)
+
+
+def are_equal(scales: tuple[Any, ...]) -> bool:
+    """Whether all scales, if there are any, are known to be the same."""
     if is_traced(*scales):
         return all(scale is scales[0] for scale in scales)
     return all(np.array_equal(np.asarray(scale), np.asarray(scales[0])) for scale in scales)

@@ -16,7 +16,7 @@ from dpjax.base import Array
 from dpjax.numerics.tails import LOG_HALF, log_complement, log_mills
 from dpjax.numerics.theta import log_theta, log_upper_theta
 
-__all__ = ["EqualLaplaces", "IntegerSum", "LaplaceNormal", "LaplacePair", "half_width"]
+__all__ = ["EqualLaplaces", "IntegerSum", "LaplaceNormal", "LaplacePair", "half_width", "log_normal", "widest"]
 
 NUM_BITS = 31
 """Distances are below 2³¹."""

@@ -246,6 +246,20 @@ MUTANTS = (
         ("mechanisms/test_sum_of.py",),
     ),
     Mutant(
+        "A sum of whole and Normal noise forgets how far Laplace noise draws its mode",
+        "numerics/mixed_sums.py",
+        "mode = jnp.minimum(mode, own / scale)",
+        "mode = jnp.minimum(mode, 9 * own / scale)",
+        ("mechanisms/test_mixed_sums.py",),
+    ),
+    Mutant(
+        "The tail of a sum of both kinds of Laplace noise forgets what real noise takes back",
+        "numerics/mixed_sums.py",
+        "(below - beyond) / 2 + last",
+        "below / 2 + last",
+        ("mechanisms/test_mixed_sums.py",),
+    ),
+    Mutant(
         "A coarsened count repeats its rule one count too early",
         "mechanisms/coarsened.py",
         "jnp.ceil((count - last) / self.period)",

@@ -1,0 +1,168 @@
+"""Sums of Laplace noise of several scales, alone or beside Normal noise: log-densities and tails.
+
+Each distribution is symmetric about zero: its methods take distances of at least 0.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from math import prod
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from dpjax.base import Array
+from dpjax.numerics.noise_sums import LaplaceNormal, widest
+
+__all__ = ["LaplacesNormal", "UnequalLaplaces", "fractions"]
+
+TERMS = 18
+"""Terms of the exponential series of a matrix of norm 1: the next one is below 1e-17."""
+
+MAX_DOUBLINGS = 40
+
+
+class UnequalLaplaces(NamedTuple):
+    """The sum of m draws of Laplace noise of any scales, equal or not.
+
+    Notes
+    -----
+    It is the difference of two sums of Exponential variables, which are times to absorption of a Markov chain through m
+    states. If Q is the generator of that chain, with rates λ, the density is the first entry of
+    exp(Q x) Π λ_i (λ_i I - Q)^(-1) λ_m e_m. Every number in it is positive. The exponential is that of x / 2^k, by its
+    series, squared k times.
+    """
+
+    scales: tuple[Array, ...]
+
+    def log_density(self, distance: Array) -> Array:
+        """The log-density."""
+        return self._log(distance, tail=False) - jnp.log(widest(self.scales))
+
+    def log_tail(self, distance: Array) -> Array:
+        """log P(noise >= distance)."""
+        return self._log(distance, tail=True)
+
+    def _log(self, distance: Array, *, tail: bool) -> Array:
+        wide = widest(self.scales)
+        place = distance / wide
+        rates = [jnp.broadcast_to(wide / jnp.asarray(scale), place.shape).astype(place.dtype) for scale in self.scales]
+        unit = jnp.maximum(place * reduce(jnp.maximum, rates), 1.0)
+        row = exponential_row(rates, place, unit)
+        terms = [
+            entry * weight * unit ** (power + 1 - len(rates))
+            for power, (entry, weight) in enumerate(zip(row, absorbed(rates, tail=tail), strict=True))
+        ]
+        return (len(rates) - 1) * jnp.log(unit) + jnp.log(reduce(jnp.add, terms)) - place
+
+
+def absorbed(rates: Sequence[Array], *, tail: bool) -> list[Array]:
+    """The vector [m] of Π λ_i (λ_i I - Q)^(-1) λ_m e_m, and (-Q)^(-1) times it for a tail."""
+    vector = [jnp.zeros_like(rates[0])] * (len(rates) - 1) + [rates[-1]]
+    for other in rates:
+        last = jnp.zeros_like(other)
+        for place in reversed(range(len(rates))):
+            last = (other * vector[place] + rates[place] * last) / (other + rates[place])
+            vector[place] = last
+    if tail:
+        last = jnp.zeros_like(rates[0])
+        for place in reversed(range(len(rates))):
+            last = vector[place] / rates[place] + last
+            vector[place] = last
+    return vector
+
+
+Triangle = list[list[Array]]
+"""The entries of an upper triangular matrix, in row i those from the diagonal on."""
+
+
+def multiply(one: Triangle, other: Triangle) -> Triangle:
+    """The product of two upper triangular matrices."""
+    m = len(one)
+    return [
+        [sum((one[i][k - i] * other[k][j - k] for k in range(i, j + 1)), jnp.zeros(())) for j in range(i, m)]
+        for i in range(m)
+    ]
+
+
+def exponential_row(rates: Sequence[Array], place: Array, unit: Array) -> list[Array]:
+    """The first row [m] of exp((Q + I) x), its entry j divided by `unit` ^ j, so that none overflows.
+
+    The least rate is 1: the diagonal has the numbers exp((1 - λ) x), which are computed anew for each power.
+    """
+    m, fast = len(rates), reduce(jnp.maximum, rates)
+    count = jnp.ceil(jnp.log2(jnp.maximum(2 * place * fast, 1.0)))
+    step = place * 2.0 ** (-count)
+    # Shifted by the largest rate all entries are positive, and so are all terms of the series.
+    shifted = [
+        [
+            (fast - rates[i]) * step if j == i else rates[i] * step / unit if j == i + 1 else 0 * step
+            for j in range(i, m)
+        ]
+        for i in range(m)
+    ]
+    shrink = jnp.exp(-(fast - 1) * step)
+    start = [[entry * shrink for entry in row] for row in series(shifted)]
+
+    def double(turn: Any, matrix: Triangle) -> Triangle:
+        size = step * 2.0 ** jnp.asarray(turn, step.dtype)
+        own = [[jnp.exp((1 - rates[i]) * size), *matrix[i][1:]] for i in range(m)]
+        squared = multiply(own, own)
+        return [
+            [jnp.where(turn < count, new, old) for new, old in zip(*rows, strict=True)]
+            for rows in zip(squared, matrix, strict=True)
+        ]
+
+    row = jax.lax.fori_loop(0, MAX_DOUBLINGS, double, start)[0]
+    return [jnp.exp((1 - rates[0]) * place), *row[1:]]
+
+
+def series(matrix: Triangle) -> Triangle:
+    """The exponential of an upper triangular matrix of positive entries and a norm of at most 1."""
+    ones = [[jnp.full_like(entry, float(place == 0)) for place, entry in enumerate(row)] for row in matrix]
+    total = ones
+    for term in range(TERMS, 0, -1):
+        product = multiply(matrix, total)
+        total = [
+            [one + entry / term for one, entry in zip(*rows, strict=True)] for rows in zip(ones, product, strict=True)
+        ]
+    return total
+
+
+def fractions(scales: Sequence[Any]) -> list[Any]:
+    """The weights with which the characteristic functions of Laplaces of different scales add up to their product.
+
+    Π 1 / (1 + b_i² t²) is Σ c_i / (1 + b_i² t²), c_i being the product of b_i² / (b_i² - b_j²) over all others j.
+    """
+    places = range(len(scales))
+    return [prod(weight_beside(scales[own], scales[other]) for other in places if other != own) for own in places]
+
+
+def weight_beside(own: Any, other: Any) -> Any:
+    """b² / (b² - c²), which is infinite if both are the same."""
+    return 1 / ((1 - other / own) * (1 + other / own))
+
+
+class LaplacesNormal(NamedTuple):
+    """The sum of Laplace noise of scales that differ enough and Normal noise, by partial fractions.
+
+    It is a mixture of Normal-Laplace distributions, some with negative weights. The more alike two scales are, the more
+    of these cancels.
+    """
+
+    laplaces: tuple[Array, ...]
+    normal: Array
+
+    def log_density(self, distance: Array) -> Array:
+        """The log-density."""
+        return self._mixed(lambda part: part.log_density(distance))
+
+    def log_tail(self, distance: Array) -> Array:
+        """log P(noise >= distance)."""
+        return self._mixed(lambda part: part.log_tail(distance))
+
+    def _mixed(self, log_part: Callable[[LaplaceNormal], Array]) -> Array:
+        logs = [log_part(LaplaceNormal(scale, self.normal)) for scale in self.laplaces]
+        peak = jax.lax.stop_gradient(reduce(jnp.maximum, logs))
+        weighted = [weight * jnp.exp(one - peak) for weight, one in zip(fractions(self.laplaces), logs, strict=True)]
+        return peak + jnp.log(reduce(jnp.add, weighted))
