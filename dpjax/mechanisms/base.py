@@ -262,7 +262,7 @@ class Mechanism(JsonNamed, ABC):
         return False
 
     @property
-    def period(self) -> int | None:
+    def period(self) -> int | float | None:
         """After how much sums are as good as before; None where they are not."""
         return None
 

@@ -1,4 +1,4 @@
-"""Noisy whole numbers that are known up to a multiple of a modulus, as secure aggregation releases them."""
+"""Noisy numbers that are known up to a multiple of a modulus, as secure aggregation releases them, or angles."""
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_array, check_count, fail, is_traced, name_of
+from dpjax._util.validation import check_array, check_count, check_positive_number, fail, is_traced, name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, adapt, as_floating
 from dpjax.mechanisms.promises import Promise, Sums
@@ -25,16 +25,19 @@ MAX_WRAPS = 4_096
 @frozen_pytree
 @dataclass(frozen=True)
 class Modulo(Mechanism):
-    """Releases (sum + integer noise) mod p, one of 0, ..., p - 1, in each coordinate.
+    """Releases (sum + noise) mod p in each coordinate: one of 0, ..., p - 1 if noise is whole, else a number in [0, p).
 
-    Its probability is the sum of those of all noise that leads there, p apart.
+    Its density is the sum of those of all noise that leads there, p apart. With real noise it is a wrapped
+    distribution, as of the angle of a direction.
 
     Parameters
     ----------
     mechanism
-        The integer noise: `dpjax.DiscreteLaplace`, `dpjax.DiscreteGaussian` or a `dpjax.mechanisms.SumOf` them.
+        The noise: `dpjax.DiscreteLaplace`, `dpjax.DiscreteGaussian`, `dpjax.Laplace`, `dpjax.Gaussian`, a
+        `dpjax.mechanisms.SumOf` them, or other additive noise whose tails are known.
     modulus
-        The modulus p, at least 2 and not above the whole numbers that floats hold.
+        The modulus p. With integer noise a whole number, at least 2 and not above those that floats hold. With real
+        noise any positive number, such as 360 for degrees.
 
     Raises
     ------
@@ -47,8 +50,9 @@ class Modulo(Mechanism):
     If the modulus is larger, such as that of a field of 64 bits, values above p / 2 stand for negative ones: subtract
     p from them, and leave `Modulo` out. No sum or noise reaches so far.
 
-    Given a value, sums that differ by p are as good as each other. Counts move between them where p is at most 256, or
-    where no two sums of n records are so far apart; other releases are refused when they are sampled.
+    Given a value, sums that differ by p are as good as each other. Counts move between them where p is whole and at
+    most 256, or where no two sums of n records are so far apart; other releases are refused when they are sampled.
+    Single records move between them where the noise is wide against p.
 
     Examples
     --------
@@ -62,25 +66,21 @@ class Modulo(Mechanism):
     json_name: ClassVar[str | None] = "modulo"
 
     mechanism: Mechanism | Any
-    modulus: int = field(metadata={"static": True})
-    reach: int = field(init=False, default=0, repr=False, metadata={"static": True})
+    modulus: float = field(metadata={"static": True})
+    reach: float = field(init=False, default=0, repr=False, metadata={"static": True})
 
     def __post_init__(self) -> None:
         adapt(self, "mechanism")
         noise = self.mechanism
-        if not (noise.has_tails and noise.integer_noise and noise.adds_noise and noise.inner is None):
-            remedy = "Pass dpjax.DiscreteLaplace, dpjax.DiscreteGaussian or a dpjax.mechanisms.SumOf them."
-            fail("mechanism", name_of(noise), "integer noise", remedy, error=TypeError)
+        if not (noise.has_tails and noise.adds_noise and noise.inner is None):
+            remedy = "Pass such as dpjax.DiscreteLaplace, dpjax.Gaussian or a dpjax.mechanisms.SumOf."
+            fail("mechanism", name_of(noise), "noise that is added, whose tails are known", remedy, error=TypeError)
         if is_traced(noise):
             remedy = "How far the noise reaches follows from its scale: build it outside jit and vmap."
             fail("mechanism", "a traced scale", "numbers", remedy, error=TypeError)
-        most = 2 ** (jnp.finfo(jnp.result_type(float)).nmant + 1)
-        remedy = "Of a larger modulus subtract it from values above its half, and leave Modulo out."
-        modulus = check_count("modulus", self.modulus, remedy, least=2)
-        if modulus > most:
-            fail("modulus", modulus, f"at most {most}, up to which floats hold all whole numbers", remedy)
+        modulus = read_whole(self.modulus) if noise.integer_noise else read_positive(self.modulus)
         object.__setattr__(self, "modulus", modulus)
-        object.__setattr__(self, "reach", reach_of(noise, MAX_WRAPS * modulus))
+        object.__setattr__(self, "reach", reach_of(noise, 1 if noise.integer_noise else modulus, MAX_WRAPS * modulus))
 
     def words(self) -> str:
         """The noise, and the modulus."""
@@ -96,32 +96,34 @@ class Modulo(Mechanism):
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the value is a residue."""
-        last = self.modulus - 1
         remedy = "Check the modulus, and add it to negative values."
-        check_array(argument, value, lambda array: (array >= 0) & (array <= last), f"residues 0 to {last}", remedy)
+        expected = f"residues 0 to {self.modulus - 1}" if self.integer_noise else f"numbers in [0, {self.modulus:g})"
+        check_array(argument, value, lambda array: (array >= 0) & (array < self.modulus), expected, remedy)
 
     @property
-    def period(self) -> int:
-        """The modulus."""
-        return self.modulus
+    def period(self) -> int | float:
+        """The modulus; an int if it is whole."""
+        return int(self.modulus) if float(self.modulus).is_integer() else self.modulus
 
     @property
     def depth(self) -> float:
-        """The largest log ratio of the probabilities of two values: how deep the valley between sums p apart is."""
-        near, far = (self.log_density_terms(jnp.asarray(value), jnp.zeros(())) for value in (0.0, self.modulus // 2))
+        """The largest log ratio of the densities of two values: how deep the valley between sums p apart is."""
+        middle = self.modulus // 2 if self.integer_noise else self.modulus / 2
+        near, far = (self.log_density_terms(jnp.asarray(value, float), jnp.zeros(())) for value in (0.0, middle))
         return float(np.max(np.asarray(near - far)))
 
     def near_sums(self, value: Array) -> Array:
         """The value, or p less where it is within the reach of p: then negative noise led there."""
-        return jnp.where(value > self.modulus - 1 - min(self.reach, self.modulus // 2), value - self.modulus, value)
+        last = self.modulus - 1 if self.integer_noise else self.modulus
+        return jnp.where(value > last - min(self.reach, self.modulus // 2), value - self.modulus, value)
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
-        """The log-probability of each residue [..., d] given that sum [..., d]."""
+        """The log-density of each residue [..., d] given that sum [..., d]."""
         noise = as_floating(value) - as_floating(statistic)
         rest = jnp.mod(noise, self.modulus)
         nearest = jnp.where(2 * rest > self.modulus, rest - self.modulus, rest)
         peak = self.mechanism.log_noise(nearest)
-        total, wraps = jnp.ones_like(peak), 1 + self.reach // self.modulus
+        total, wraps = jnp.ones_like(peak), 1 + int(self.reach // self.modulus)
 
         def add(turn: Array | int, total: Array) -> Array:
             step = jnp.asarray(turn, noise.dtype) * self.modulus
@@ -133,20 +135,37 @@ class Modulo(Mechanism):
         return jnp.where(whole, peak + jnp.log(jnp.where(whole, total, 1)), -jnp.inf)
 
     def log_density(self, value: Array, statistic: Array) -> Array:
-        """The log-probability [] of the residues [d] given the sums [d]."""
+        """The log-density [] of the residues [d] given the sums [d]."""
         return jnp.sum(self.log_density_terms(value, statistic))
 
     def sample(self, key: Key, statistic: Array) -> Array:
         """Residues [d] given the sums [d]."""
-        return jnp.mod(self.mechanism.sample(key, statistic), self.modulus)
+        rest = jnp.mod(self.mechanism.sample(key, statistic), self.modulus)
+        return jnp.where(rest < self.modulus, rest, 0.0)  # a tiny negative number is rounded to the modulus
 
 
-def reach_of(noise: Any, most: int) -> int:
+def read_whole(modulus: Any) -> int:
+    """The modulus of whole noise, or an error."""
+    most = 2 ** (jnp.finfo(jnp.result_type(float)).nmant + 1)
+    remedy = "Of a larger modulus subtract it from values above its half, and leave Modulo out."
+    number = check_count("modulus", modulus, remedy, least=2)
+    if number > most:
+        fail("modulus", number, f"at most {most}, up to which floats hold all whole numbers", remedy)
+    return number
+
+
+def read_positive(modulus: Any) -> float:
+    """The modulus of real noise, or an error."""
+    check_positive_number("modulus", modulus, "Pass after how much values repeat, such as 360.")
+    return float(modulus)
+
+
+def reach_of(noise: Any, start: float, most: float) -> float:
     """How far noise goes, but for a negligible probability; an error beyond `most`."""
-    reach = 1
+    reach = start
     while float(np.max(np.asarray(noise.log_survival(jnp.asarray(float(reach)))))) > NEGLIGIBLE:
         reach *= 2
         if reach > most:
-            given, remedy = f"noise beyond {most}", "All residues are as good as equally likely: leave them out."
+            given, remedy = f"noise beyond {most:g}", "All residues are as good as equally likely: leave them out."
             fail("modulus", given, f"one of at least 1/{MAX_WRAPS:,} of the noise", remedy)
     return reach

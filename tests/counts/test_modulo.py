@@ -100,7 +100,7 @@ def refused(modulus: int, imputation: Any, n: int = 5_000) -> None:
 @pytest.mark.x64
 def test_what_no_moves_are_known_to_connect_is_refused() -> None:
     with pytest.raises(
-        ValueError, match=r"^imputation: given counts\(\) with residues modulo 1000, .*; expected a mod"
+        ValueError, match=r"^imputation: given counts\(\) with residues modulo 1000, .*; expected a whole mod"
     ):
         refused(1_000, dpjax.counts(width=8))
     with pytest.raises(ValueError, match=r"^imputation: given imwg\(...\) with residues modulo 100;"):
@@ -109,7 +109,13 @@ def test_what_no_moves_are_known_to_connect_is_refused() -> None:
 
 
 BAD = {
-    "real noise": (lambda: Modulo(dpjax.Laplace(1.0), 5), "mechanism"),
+    "noise without tails": (lambda: Modulo(dpjax.mechanisms.VectorLaplace(1.0), 5), "mechanism"),
+    "a modulus of 0": (lambda: Modulo(dpjax.Laplace(1.0), 0.0), "modulus"),
+    "several moduli": (lambda: Modulo(dpjax.Laplace(1.0), [5.0, 6.0]), "modulus"),
+    "an angle beyond": (
+        lambda: dpjax.LocalRelease([1.0, 360.0], Modulo(dpjax.Laplace(1.0), 360.0), field="y"),
+        "values",
+    ),
     "what is clamped": (lambda: Modulo(dpjax.Censored(DiscreteLaplace(1.0), lower=0.0), 5), "mechanism"),
     "no noise": (lambda: Modulo(dpjax.Exact(), 5), "mechanism"),
     "a modulus of 1": (lambda: Modulo(DiscreteLaplace(1.0), 1), "modulus"),

@@ -206,8 +206,8 @@ def is_noisy(table: Table, release: Release) -> bool:
 def build_kernel(model: Model, release: Release, collapsed: bool, width: int) -> ImputationKernel:
     """The kernel of counts; with collapsed parameters it ignores those it is given."""
     table = table_of(release)
-    periods = [part.period or 0 for part, _ in parts_of(release.mechanism, len(release.value))]
-    width = max([width, *[period for period in periods if period <= MAX_WIDTH]])
+    periods = [part.period for part, _ in parts_of(release.mechanism, len(release.value))]
+    width = max([width, *[period for period in periods if isinstance(period, int) and period <= MAX_WIDTH]])
     moves = make_moves(table, collapsed, width)
     if not collapsed:
         check_gaps(table, moves)

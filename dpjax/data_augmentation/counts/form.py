@@ -160,13 +160,13 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
 def check_wraps(mechanisms: list[Mechanism], table: Table) -> None:
     """Raise unless moves pass between all sums that are as good as each other, where values are residues."""
     for mechanism, sums in zip(mechanisms, table.parts, strict=True):
-        if not mechanism.period or mechanism.period <= MAX_WIDTH:
+        if not mechanism.period or (isinstance(mechanism.period, int) and mechanism.period <= MAX_WIDTH):
             continue
         weights, most = np.append(sums.weight, 0.0), table.bounds[1]
         span = np.inf if most is None else most * (weights.max() - weights.min())
         if mechanism.period <= span + 2 * mechanism.reach:  # type: ignore[attr-defined]
             given = f"counts() with residues modulo {mechanism.period}, and sums up to {span:g} apart"
-            expected = f"a modulus up to {MAX_WIDTH}, or one beyond all sums and their noise"
+            expected = f"a whole modulus up to {MAX_WIDTH}, or one beyond all sums and their noise"
             fail("imputation", given, expected, "The residues leave out so much that no moves are known to pass.")
 
 
