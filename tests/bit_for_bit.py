@@ -86,12 +86,6 @@ def drawn(model: dpjax.Model, release: Any, seed: int = 1, **options: Any) -> An
     return posterior.draws, posterior.info
 
 
-def streamed(model: dpjax.Model, release: Any) -> Any:
-    """The summary of draws that are not kept."""
-    posterior = dpjax.sample(jax.random.key(1), model, release, **SHORT | {"num_samples": 700}, keep="summary")
-    return posterior.summary().columns
-
-
 def continued(model: dpjax.Model, release: Any) -> Any:
     """Draws of a run that was saved and read again."""
     with tempfile.TemporaryDirectory() as folder:
@@ -166,7 +160,6 @@ CALLS: dict[str, Callable[[], Any]] = {
     "started under the normal law": lambda: drawn(NORMAL, SUM, initial="large-sample"),
     "stopped when enough": lambda: drawn(NORMAL, SUM, num_samples=600, until=dpjax.until(ess=100)),
     "saved and continued": lambda: continued(NORMAL, SUM),
-    "summary alone": lambda: streamed(NORMAL, SUM),
     "table": lambda: drawn(CATEGORICAL, TABLE),
     "table, given parameters": lambda: drawn(CATEGORICAL, TABLE, imputation=dpjax.counts(16, collapse=False)),
     "table, records": lambda: drawn(CATEGORICAL, TABLE, imputation=dpjax.imwg()),

@@ -1,4 +1,4 @@
-"""How good draws are: convergence and accuracy, streaming summaries, the table of a summary, and warnings."""
+"""How good draws are: convergence and accuracy, the table of a summary, and warnings."""
 
 from dpjax.diagnostics.convergence import (
     ess_bulk,

@@ -30,7 +30,7 @@ __all__ = [
 
 MAX_R_HAT = 1.01
 MIN_ESS = 400
-ESS_KINDS = {"ess_bulk": "bulk", "ess_tail": "tails", "ess_mean": "of the mean"}
+ESS_KINDS = {"ess_bulk": "bulk", "ess_tail": "tails"}
 """The effective sample sizes in words."""
 
 MAX_NONFINITE, MAX_NONFINITE_OF_RUN = 0.01, 0.05
@@ -110,14 +110,12 @@ def name_late(draws: Numbers, table: Summary) -> list[str]:
 
 def name_sizes(table: Summary, left_out: np.ndarray) -> tuple[list[str], np.ndarray]:
     """The row names with their effective sizes that are too small, and which rows have such sizes."""
-    kinds = {name: ESS_KINDS[name] for name in table.columns if name in ESS_KINDS}
-    sizes = np.stack([np.nan_to_num(table.columns[name]) for name in kinds])
+    sizes = np.stack([np.nan_to_num(table.columns[name]) for name in ESS_KINDS])
     small = (sizes < MIN_ESS) & ~left_out
 
     def name(number: int) -> str:
-        parts = [
-            f"{kind} {sizes[place, number]:.0f}" for place, kind in enumerate(kinds.values()) if small[place, number]
-        ]
+        found = zip(ESS_KINDS.values(), sizes[:, number], small[:, number], strict=True)
+        parts = [f"{kind} {size:.0f}" for kind, size, is_small in found if is_small]
         return f"{table.rows[number]} ({', '.join(parts)})" if parts else table.rows[number]
 
     return [name(number) for number in range(len(table.rows))], np.any(small, axis=0)

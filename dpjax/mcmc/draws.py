@@ -1,6 +1,5 @@
 """The draws of `dpjax.sample`: what is kept of a step, what is reported of it, and both as numbers for a summary."""
 
-from math import prod
 from typing import Any, NamedTuple
 
 import jax
@@ -11,10 +10,7 @@ from dpjax.base import Array, Parameters, Records
 from dpjax.data_augmentation.records.parts import NUM_PARTS, num_proposals
 from dpjax.data_augmentation.refresh import RefreshInfo, RefreshTuning, parts_due
 from dpjax.data_augmentation.sweep import GibbsInfo
-from dpjax.diagnostics.streaming import StreamingSummary
-from dpjax.posterior.streaming import StreamingDraws
 from dpjax.runtime.chunk import Segment
-from dpjax.runtime.devices import to_host
 from dpjax.runtime.run import Status
 
 SWEEPS, REFRESHES = "num_sweeps", "num_refreshes"
@@ -31,11 +27,7 @@ __all__ = [
     "average",
     "drawn_of",
     "fill_gaps",
-    "num_numbers",
-    "numbers_of",
-    "read_streaming",
     "report",
-    "reports_of",
 ]
 
 
@@ -147,44 +139,6 @@ def accepted_per_proposal(
     return accepted / np.maximum(num_proposals(accepted.shape[-1], int(first), made * int(parts)), 1)
 
 
-def weigh(info: dict[str, Any]) -> dict[str, Any]:
-    """The reports with rates times the number of what they are averaged over, so that they can be added up."""
-    if SWEEPS not in info:
-        return info
-    return {name: leaf * info[counted_by(name)] if is_rate(leaf) else leaf for name, leaf in info.items()}
-
-
 def drawn_of(draws: Draw) -> dict[str, Any]:
     """What is kept under its name of each draw."""
     return {**draws.parameters, **draws.derived, **draws.reported}
-
-
-def numbers_of(draws: Draw, length: int) -> np.ndarray:
-    """The first `length` of the buffers [draw, chain, ...] as rows of numbers [draw, chain, k]."""
-    drawn, info = jax.tree.map(lambda leaf: to_host(leaf)[:length], (drawn_of(draws), draws.info))
-    leaves = [*drawn.values(), *weigh(info).values()]
-    return np.concatenate([leaf.reshape(*leaf.shape[:2], -1).astype(float) for leaf in leaves], axis=2)
-
-
-def num_numbers(draws: Draw) -> int:
-    """How many numbers there are in a row."""
-    return sum(prod(leaf.shape[2:]) for leaf in [*drawn_of(draws).values(), *draws.info.values()])
-
-
-def read_streaming(draws: Draw, summary: StreamingSummary) -> StreamingDraws:
-    """The summary with the names and shapes of what the arrays [chain, draw, ...] would hold."""
-    drawn, reports = ({name: leaf.shape[2:] for name, leaf in part.items()} for part in (drawn_of(draws), draws.info))
-    return StreamingDraws(drawn, reports, summary)
-
-
-def reports_of(draws: Draw, streaming: StreamingDraws) -> dict[str, np.ndarray]:
-    """The reports over all draws [chain, 1]: rates are averaged, counts summed."""
-    means = {name: streaming.report(name) for name in draws.info}
-
-    def read(name: str, like: Any) -> np.ndarray:
-        if not is_rate(like):
-            return np.round(means[name] * streaming.summary.number).astype(like.dtype)
-        made = means[counted_by(name)] if SWEEPS in means else 1.0
-        return (means[name] / np.where(made == 0, 1.0, made)).astype(like.dtype)
-
-    return {name: read(name, leaf) for name, leaf in draws.info.items()}

@@ -23,7 +23,6 @@ def make_fingerprint(key: Key, run: PosteriorRun, initial: Any) -> dict[str, Pla
     model, release, plan = run.problem.model, run.problem.release, run.problem.plan
     return {
         **identify_run(key, len(run.keys.chains), run.schedule[-1]),
-        "keep": "summary" if run.summarized else "draws",
         "release": f"{type(release).__name__} of n = {release.n}",
         **{f"plan.{name}": value for name, value in plain_values(plan).items()},
         **identify_parts(dict(functions_and_objects(run))),

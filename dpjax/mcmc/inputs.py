@@ -28,16 +28,6 @@ number.
 """
 
 
-def check_keep(keep: Any, collect: Any) -> bool:
-    """Whether draws are summarized and not kept, or an error if this is no known word or something is collected."""
-    if not (isinstance(keep, str) and keep in ("draws", "summary")):
-        fail("keep", repr(keep), "'draws' or 'summary'", "Leave it out to keep all draws.")
-    if keep == "summary" and collect is not None:
-        remedy = "Leave `collect` out, or keep the draws."
-        fail("keep", "'summary' beside `collect`, which keeps something of every draw", "one of the two", remedy)
-    return bool(keep == "summary")
-
-
 def read_collect(collect: Collect | Literal["counts"] | None) -> tuple[Collect | None, bool]:
     """The function that collects, and whether counts may stand for the records with it."""
     if isinstance(collect, str) and collect == COUNTS:

@@ -19,8 +19,7 @@ from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.records.unknown_number import check_room
 from dpjax.data_augmentation.refresh import Rates, RefreshTuning, prior_alone
 from dpjax.data_augmentation.sweep import build_sweep
-from dpjax.diagnostics.streaming import StreamingSummary, empty_summary
-from dpjax.mcmc.draws import Draw, average, num_numbers, numbers_of
+from dpjax.mcmc.draws import Draw, average
 from dpjax.mcmc.rates import Costs, adapt_refresh, rates_to_try
 from dpjax.mcmc.step import Chains, build_step
 from dpjax.models.programs import jit_model
@@ -165,8 +164,6 @@ class PosteriorRun(Run):
     ----------
     problem
         With the plan as the user wants it; what is tuned is in the status.
-    summarized
-        Whether the draws are not kept, but entered into a streaming summary.
     reports
         Whether acceptance rates and other reports are kept; without them the program is smaller.
     """
@@ -178,7 +175,6 @@ class PosteriorRun(Run):
     problem: Problem
     collect: Any
     keys: RunKeys
-    summarized: bool = False
     reports: bool = True
 
     @cached_property
@@ -227,10 +223,7 @@ class PosteriorRun(Run):
     def open_segment(self, segment: int, kernel: Kernel, state: GibbsState) -> Status:
         """The status at the start of a segment, with room for its draws; tuning and state may be shapes."""
         status = self.before_draws(segment, kernel, state)
-        if not (self.summarized and self.is_last(status)):
-            return status._replace(draws=self.allocate(status, self.schedule[segment].draws))
-        draws = self.allocate(status, 0)
-        return status._replace(draws=draws, streaming=empty_summary(len(self.keys.chains), num_numbers(draws)))
+        return status._replace(draws=self.allocate(status, self.schedule[segment].draws))
 
     def before_draws(self, segment: int, kernel: Kernel, state: GibbsState) -> Status:
         """The status at the start of a segment, without room for draws; tuning and state may be shapes."""
@@ -242,13 +235,6 @@ class PosteriorRun(Run):
         if self.first_plan is None:
             return None
         return self.before_draws(0, Kernel(self.first_plan, self.tuning_shapes, self.first_refresh), self.state_shapes)
-
-    def store(self, status: Status, chunk: Chunk, length: int) -> tuple[Status, int]:
-        """The status after a chunk, whose draws are kept or entered into the streaming summary."""
-        if status.streaming is None:
-            return super().store(status, chunk, length)
-        streaming = status.streaming.add(numbers_of(chunk.draws, length))
-        return status._replace(chains=chunk.states, filled=status.filled + length, streaming=streaming), length
 
     def close_segment(self, status: Status) -> Status:
         """Adapt the kernel to the segment's draws where the schedule says so, and open the next segment."""
@@ -292,9 +278,8 @@ class PosteriorRun(Run):
     def pack(self, status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
         """The plan, and the tuning, the chains and the draws."""
         held = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
-        streaming = jax.tree.map(np.asarray, status.streaming)
         tunings = {"tuning": status.kernel.tuning, "refresh": status.kernel.refresh}
-        trees = {**tunings, "chains": status.chains, "draws": held, "streaming": streaming}
+        trees = {**tunings, "chains": status.chains, "draws": held}
         return {"plan": plain_values(status.kernel.plan)}, trees
 
     def restore(self, progress: dict[str, Any], arrays: Arrays) -> Status:
@@ -308,10 +293,7 @@ class PosteriorRun(Run):
         expected = {"tuning": kernel.tuning, "refresh": kernel.refresh, "chains": status.chains}
         saved = {name: jax.tree.map(jnp.asarray, fill(name, tree, arrays)) for name, tree in expected.items()}
         kernel = kernel._replace(tuning=saved["tuning"], refresh=saved["refresh"])
-        status = status._replace(filled=filled, kernel=kernel, chains=saved["chains"])
-        if status.streaming is None:
-            return status
-        return status._replace(streaming=restore_streaming(status.streaming, filled, arrays))
+        return status._replace(filled=filled, kernel=kernel, chains=saved["chains"])
 
     def first_tuning(self) -> Tuning | None:
         """The tuning fitted to the prior; None where no step of the sweep uses one."""
@@ -368,14 +350,6 @@ def make_schedule(num_warmup: int, num_samples: int, thin: int, adapt: bool = Tr
 def next_step(segments: list[Segment]) -> int:
     """The number of the step after these segments."""
     return segments[-1].stop if segments else 0
-
-
-def restore_streaming(empty: StreamingSummary, filled: int, arrays: Arrays) -> StreamingSummary:
-    """The summary of so many draws in a file; whatever does not fit is an error."""
-    num_chains, size = empty.last_means.shape
-    shapes = empty_summary(num_chains, size, filled)
-    saved: StreamingSummary = fill("streaming", jax.tree.map(np.asarray, shapes), arrays)
-    return saved._replace(number=filled, sketch=saved.sketch._replace(number=shapes.sketch.number))
 
 
 def choose_capacity(model: Model, collect: Collect | None, state: GibbsState) -> int:

@@ -16,9 +16,9 @@ from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
 from dpjax.data_augmentation.problem import Problem, augment, move_noise, with_refresh
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import free_numbers, warn_of_nonfinite
-from dpjax.mcmc.draws import accepted_per_proposal, drawn_of, fill_gaps, read_streaming, reports_of
+from dpjax.mcmc.draws import accepted_per_proposal, drawn_of, fill_gaps
 from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
-from dpjax.mcmc.inputs import check_collect, check_initial, check_keep, default_initial, read_collect
+from dpjax.mcmc.inputs import check_collect, check_initial, default_initial, read_collect
 from dpjax.mcmc.run import Collect, PosteriorRun, has_check, make_schedule, split_key
 from dpjax.mcmc.starts import draw_large, equilibrate, starts_by, tune_by
 from dpjax.mcmc.until import (
@@ -26,14 +26,12 @@ from dpjax.mcmc.until import (
     Until,
     UntilEnough,
     assess,
-    assess_figures,
     check_until,
     how_it_ended,
     make_stopping_rule,
 )
 from dpjax.models.positions import check_derived
 from dpjax.posterior.posterior import Posterior
-from dpjax.posterior.streaming import NotKept
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
 from dpjax.runtime.devices import Devices, choose_mesh, gather_to_host, to_host
@@ -65,7 +63,6 @@ def sample(
     progress: ShowProgress = True,
     checkpoint: str | os.PathLike[str] | None = None,
     until: Until | None = None,
-    keep: Literal["draws", "summary"] = "draws",
     devices: Devices = None,
 ) -> Posterior:
     """Draw from p(parameters | release) by data augmentation, with the confidential records imputed and left out.
@@ -120,9 +117,6 @@ def sample(
     until
         Stop before `num_samples` draws once these are good enough, or time is up: `dpjax.until`. The draws are the
         first ones of the run without it, and a checkpoint is continued whatever is asked for.
-    keep
-        ``"summary"`` keeps no draws, so that memory does not grow with `num_samples`. Mean, sd, quantiles by a sketch,
-        effective size and R-hat by batches are made on the way, for `Posterior.summary`.
     devices
         The devices over which the chains are spread: their number among this process's devices, or a list of
         `jax.Device`. If it has those of several processes, each process makes the same call and gets the whole
@@ -171,7 +165,6 @@ def sample(
     problem = augment(model, release, imputation, interweave, parameter_kernel, allow_counts=counts_allowed)
     check_derived(model)
     check_until(until, model)
-    summarized = check_keep(keep, collect)
     initial, asked = check_initial(model, release, initial, num_chains), isinstance(initial, str)
     initial = default_initial(problem) if initial is None else initial
     mesh = choose_mesh(devices, num_chains)
@@ -182,7 +175,6 @@ def sample(
         problem=with_refresh(problem, refresh),
         collect=collect,
         keys=split_key(key, num_chains),
-        summarized=summarized,
         schedule=schedule,
         mesh=mesh,
     )
@@ -219,18 +211,10 @@ def begin(run: PosteriorRun, initial: Parameters | Literal["large-sample"] | Non
         return run.open(equilibrate(record_key, run, states), *tune_by(run, draws))
 
 
-def draws_of(status: Status) -> dict[str, np.ndarray]:
-    """What is kept under its name of each draw made so far, [chain, draw, ...]."""
-    return {name: leaf[:, : status.filled] for name, leaf in drawn_of(status.draws).items()}
-
-
 def assess_run(model: Model, status: Status) -> Convergence:
     """How good the draws made so far are."""
-    if status.streaming is None:
-        draws = draws_of(status)
-        return assess(draws, free_numbers(model, draws))
-    streaming = read_streaming(status.draws, status.streaming)
-    return assess_figures(streaming.figures(), free_numbers(model, streaming.spreads()))
+    draws = {name: leaf[:, : status.filled] for name, leaf in drawn_of(status.draws).items()}
+    return assess(draws, free_numbers(model, draws))
 
 
 def report(
@@ -244,15 +228,13 @@ def report(
     problem = run.problem
     interrupted, ended = how_it_ended("sample", run, status, file, rule, stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
-    streaming = None if status.streaming is None else read_streaming(draws, status.streaming)
-    info = fill_gaps(draws.info) if streaming is None else reports_of(draws, streaming)
-    sweeps = run.schedule[-1].thin * (1 if streaming is None else streaming.summary.number)
-    warn_of_nonfinite(info["num_nonfinite"], stacklevel=4, sweeps=sweeps)
+    info = fill_gaps(draws.info)
+    warn_of_nonfinite(info["num_nonfinite"], stacklevel=4, sweeps=run.schedule[-1].thin)
     warn_of_room(problem.release, draws.reported, stacklevel=4)
     per_record = accepted_per_proposal(to_host(status.chains.accepted), info, status, run.schedule[-1])
     return posterior_of(
         replace(problem, plan=status.kernel.plan),
-        draws=draws_of(status) if streaming is None else NotKept(),
+        draws=drawn_of(draws),
         info={**info, "acceptance_rate_per_record": per_record},
         collected=draws.collected,
         interrupted=interrupted,
@@ -261,7 +243,6 @@ def report(
         refresh=jax.tree.map(np.asarray, status.kernel.refresh),
         keys=identify_keys(run.keys.chains),
         ended=ended,
-        streaming=streaming,
         settings=asked_of(problem.plan, run.schedule[-1], initial),
     )
 

@@ -24,7 +24,6 @@ __all__ = [
     "Until",
     "UntilEnough",
     "assess",
-    "assess_figures",
     "check_until",
     "how_it_ended",
     "make_stopping_rule",
@@ -68,8 +67,7 @@ def until(*, ess: float | None = None, r_hat: float | None = None, seconds: floa
     Parameters
     ----------
     ess
-        The smallest effective sample size, of bulk and of tails and of all parameters, is at least this. If draws are
-        not kept it is that of the mean, which is not known before 640 draws of each chain.
+        The smallest effective sample size, of bulk and of tails and of all parameters, is at least this.
     r_hat
         The largest rank-normalised split R-hat of all parameters is at most this.
     seconds
@@ -148,23 +146,6 @@ def assess(draws: dict[str, np.ndarray], free: Mapping[str, np.ndarray | bool] =
         found += [UNKNOWN] * bool(np.any(~moving & free.get(name, False)))
     ess, r_hat = min(one.ess for one in found), max(one.r_hat for one in found)
     return Convergence(float(ess), float(r_hat)) if moved else UNKNOWN
-
-
-def assess_figures(
-    figures: dict[str, dict[str, np.ndarray]], free: Mapping[str, np.ndarray | bool] = NOTHING
-) -> Convergence:
-    """How good draws are of which there is a summary only, by name; see `assess`."""
-    columns = [{name: np.ravel(column) for name, column in part.items()} for part in figures.values()]
-    moving = [part["sd"] != 0 for part in columns]
-    stuck = [
-        np.any(~np.ravel(kept) & np.ravel(free.get(name, False))) for name, kept in zip(figures, moving, strict=True)
-    ]
-    if np.any(stuck) or not any(map(np.any, moving)):
-        return UNKNOWN
-    sizes = [np.nan_to_num(part["ess_mean"][kept]) for part, kept in zip(columns, moving, strict=True)]
-    ratios = [no_number(part["r_hat"][kept]) for part, kept in zip(columns, moving, strict=True)]
-    worst = np.min(np.concatenate(sizes), initial=math.inf), np.max(np.concatenate(ratios), initial=1.0)
-    return Convergence(*map(float, worst))
 
 
 def no_number(ratios: np.ndarray) -> np.ndarray:

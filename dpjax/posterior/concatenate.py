@@ -35,7 +35,6 @@ def join_runs(runs: Any, kind: type) -> Any:
     if not isinstance(runs, Sequence) or not runs or not all(isinstance(run, kind) for run in runs):
         remedy = "Pass the results of runs with keys of their own, such as dpjax.sample returns."
         fail("posteriors", describe(runs), f"a list of dpjax.{kind.__name__}", remedy, error=TypeError)
-    check_kept(runs)
     check_keys(runs)
     for number, run in enumerate(runs[1:], start=1):
         check_alike(number, run, runs[0])
@@ -66,14 +65,6 @@ def join(trees: list[Any]) -> Any:
 def join_reports(name: str, reports: list[np.ndarray]) -> np.ndarray:
     """One report of all runs."""
     return np.asarray(OF_RUN[name](reports)) if name in OF_RUN else np.concatenate(reports)
-
-
-def check_kept(runs: Sequence[Any]) -> None:
-    """Raise if a run kept no draws: streaming summaries cannot be merged."""
-    without = [number for number, run in enumerate(runs) if run.streaming is not None]
-    if without:
-        given = f"runs {without}, which kept no draws"
-        fail("posteriors", given, "runs with their draws", "Leave `keep` at 'draws', perhaps with a larger `thin`.")
 
 
 def check_keys(runs: Sequence[Any]) -> None:

@@ -64,7 +64,7 @@ def spacing_of(posterior: "Posterior", key: Key) -> int:
 
 def spacing_of_parameters(posterior: "Posterior") -> int:
     """Steps of a chain that give about one effective draw of the slowest parameter."""
-    if posterior.streaming is not None or not posterior.draws:
+    if not posterior.draws:
         return MOST_STEPS // 10
     sizes = np.concatenate([np.ravel(ess_bulk(np.asarray(leaf, float))) for leaf in posterior.draws.values()])
     if np.all(np.isnan(sizes)):

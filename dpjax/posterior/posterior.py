@@ -26,11 +26,8 @@ from dpjax.posterior.pictures import Pictures
 from dpjax.posterior.prediction import Prediction, make_prediction
 from dpjax.posterior.reports import APPROXIMATE, advise, describe, labels_of, level_names_of, warn_of
 from dpjax.posterior.saving import Saved
-from dpjax.posterior.streaming import StreamingDraws
 from dpjax.release import PrivateRelease
 from dpjax.release.unknown_count import is_unknown
-
-NOT_KEPT = "draws were not kept: quantiles by a sketch, effective sizes and R-hat by batches"
 
 Predictor = Callable[[Key, Model, Any, Parameters], np.ndarray]
 """``(key, model, release, parameters [draw, ...]) -> values [draw, ...]``."""
@@ -78,9 +75,6 @@ class Posterior(Printed, Pictures, Saved):
         Texts that identify the key of each chain [chain], for `concat`.
     ended
         Why the run ended where it did, if `until` was given.
-    streaming
-        A summary of the draws if these were not kept, with ``keep="summary"``; whatever needs draws is then refused,
-        and `info` has means and totals over the draws, [chain, 1].
     settings
         What the run was asked for, by name, such as the imputation before warm-up chose what that left open and `thin`;
         for `concat`.
@@ -113,7 +107,6 @@ class Posterior(Printed, Pictures, Saved):
     predictor: Predictor | None = None
     keys: tuple[str, ...] = ()
     ended: str = ""
-    streaming: StreamingDraws | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     refresh: RefreshTuning | None = None
 
@@ -171,15 +164,10 @@ class Posterior(Printed, Pictures, Saved):
 
         Notes
         -----
-        Good values do not prove convergence: chains may all have missed the same region. For draws that were not kept
-        the effective size is that of the mean, by batches of several widths. It is NaN with fewer than 640 draws per
-        chain, and R-hat is without ranks.
+        Good values do not prove convergence: chains may all have missed the same region.
         """
-        if self.streaming is None:
-            figures = {name: summarize(draws, quantiles) for name, draws in self.draws.items()}
-            table = tabulate(figures, APPROXIMATE if self.approximate else "", self.labels)
-        else:
-            table = tabulate(self.streaming.figures(quantiles), NOT_KEPT, self.labels)
+        figures = {name: summarize(draws, quantiles) for name, draws in self.draws.items()}
+        table = tabulate(figures, APPROXIMATE if self.approximate else "", self.labels)
         warn_of(self, table)
         return table if names is None else table.take(names)
 
@@ -209,8 +197,6 @@ class Posterior(Printed, Pictures, Saved):
         ------
         ImportError
             If pandas is not installed.
-        TypeError
-            If the draws were not kept.
         """
         chain, draw = np.indices(self.info["acceptance_rate"].shape)
         index = {"chain": chain.ravel(), "draw": draw.ravel()}

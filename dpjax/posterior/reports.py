@@ -48,10 +48,7 @@ def labels_of(posterior: "Posterior") -> dict[str, tuple[tuple[str, ...], ...]]:
 def describe(posterior: "Posterior") -> str:
     """How many draws there are, of what, and the sweep that they were made by."""
     num_chains, num_draws = posterior.info["acceptance_rate"].shape
-    if posterior.streaming is None:
-        head = f"{num_chains} chains of {num_draws} draws of {', '.join(posterior.draws) or 'no parameters'}"
-    else:
-        head = f"{num_chains} chains of {posterior.streaming.describe()}"
+    head = f"{num_chains} chains of {num_draws} draws of {', '.join(posterior.draws) or 'no parameters'}"
     ended = f"; {posterior.ended}" if posterior.ended else ""
     return f"{head}{', interrupted' if posterior.interrupted else ''}{ended}\n{describe_sweep(posterior)}"
 
@@ -88,21 +85,19 @@ def describe_refreshes(refresh: RefreshTuning, info: Mapping[str, np.ndarray]) -
 
 def warn_of(posterior: "Posterior", table: Summary) -> None:
     """Warn of whatever makes the figures of the whole summary unreliable."""
-    info, streaming = posterior.info, posterior.streaming
+    info = posterior.info
     if "num_nonfinite" in info:
-        sweeps = posterior.settings.get("thin", 1) * (1 if streaming is None else streaming.summary.number)
-        warn_of_nonfinite(info["num_nonfinite"], stacklevel=4, sweeps=sweeps)
+        warn_of_nonfinite(info["num_nonfinite"], stacklevel=4, sweeps=posterior.settings.get("thin", 1))
     if "num_divergent" in info:
         warn_of_divergences(info["num_divergent"], stacklevel=4)
     if table.rows:
-        late = [] if streaming is not None else name_late(posterior.draws, table)
-        starts = STARTS if posterior.plan is not None else ""
+        late, starts = name_late(posterior.draws, table), STARTS if posterior.plan is not None else ""
         warn_of_poor_mixing(table, posterior.remedy, stuck_of(posterior), starts, late, stacklevel=4)
 
 
 def stuck_of(posterior: "Posterior") -> list[str]:
     """What never moved in some chain though it could: rows of the summary, and the records."""
-    draws = posterior.draws if posterior.streaming is None else posterior.streaming.spreads()
+    draws = posterior.draws
     free = {} if is_missing(posterior.model) else free_numbers(posterior.model, draws)
     plan, rates = posterior.plan, posterior.info["acceptance_rate"]
     return name_stuck(draws, free, labels=posterior.labels) + (

@@ -19,7 +19,6 @@ from dpjax._util.files import write_whole
 from dpjax._util.pickles import Missing, Pickled, content_of, is_missing
 from dpjax._util.validation import check_path, fail, name_of, summarize_error
 from dpjax.base import Model
-from dpjax.posterior.streaming import NotKept
 from dpjax.release.checks import PrecisionWarning
 
 __all__ = ["Saved", "load"]
@@ -89,8 +88,6 @@ class Writer:
             return value
         if isinstance(value, (np.ndarray, np.generic, jax.Array)):
             return self.array(value)
-        if isinstance(value, NotKept):
-            return {"not kept": True}
         if type(value) in (list, tuple):
             return {type(value).__name__: [self.value(entry) for entry in value]}
         if isinstance(value, Mapping):
@@ -212,7 +209,6 @@ READERS: dict[str, Callable[[dict[str, np.ndarray], Any], Any]] = {
     "class": read_instance,
     "dict": lambda arrays, pairs: {read(arrays, name): read(arrays, entry) for name, entry in pairs},
     "list": lambda arrays, entries: list(map(partial(read, arrays), entries)),
-    "not kept": lambda arrays, content: NotKept(),
     "tuple": lambda arrays, entries: tuple(map(partial(read, arrays), entries)),
 }
 

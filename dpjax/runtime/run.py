@@ -51,8 +51,6 @@ class Status(NamedTuple):
         What the chains carry.
     draws
         Host arrays of the draws of the current segment; those beyond `filled` mean nothing.
-    streaming
-        The summary that draws are entered into if they are not kept; the arrays are then empty.
     """
 
     segment: int
@@ -60,7 +58,6 @@ class Status(NamedTuple):
     kernel: Any
     chains: Any
     draws: Any = None
-    streaming: Any = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -74,11 +74,6 @@ def test_runs_that_differ_are_refused_by_what_differs(runs, change, what):
         Posterior.concat([runs[0], replace(runs[1], **change(runs[1]))])
 
 
-def test_runs_without_draws_are_refused(runs):
-    with pytest.raises(ValueError, match=r"posteriors: given runs \[1\], which kept no draws; expected runs with"):
-        Posterior.concat([runs[0], replace(runs[1], streaming=object())])
-
-
 @pytest.mark.parametrize("given", [[], None, "posterior", [1, 2]])
 def test_what_is_no_list_of_posteriors_is_refused(given):
     with pytest.raises(TypeError, match=r"^posteriors: given .* expected a list of dpjax.Posterior"):

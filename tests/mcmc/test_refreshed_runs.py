@@ -98,15 +98,6 @@ def test_reports_of_refreshed_runs_are_whole(rare):
     np.testing.assert_allclose(rare.info["acceptance_rate_per_record"].mean(axis=1), accepted, rtol=1e-5)
 
 
-def test_a_summary_has_the_reports_of_the_draws(run, model, release, rare):
-    summary = run(model, release, num_warmup=320, num_samples=200, keep="summary")
-    for name, count in (("acceptance_rate", "num_sweeps"), ("refresh_acceptance_rate", "num_refreshes")):
-        made = rare.info[count]
-        expected = (rare.info[name] * made).sum(axis=1, keepdims=True) / made.sum(axis=1, keepdims=True)
-        np.testing.assert_allclose(summary.info[name], expected, rtol=1e-5)
-    np.testing.assert_array_equal(summary.info["num_sweeps"][:, 0], rare.info["num_sweeps"].sum(axis=1))
-
-
 def test_draws_without_a_sweep_have_the_rate_of_the_latest():
     made = np.array([[0, 0, 1, 0, 2], [1, 0, 0, 0, 0]])
     rates = np.array([[0.0, 0.0, 0.5, 0.0, 0.25], [0.75, 0.0, 0.0, 0.0, 0.0]])

@@ -9,11 +9,9 @@ import pytest
 
 import dpjax
 from dpjax import diagnostics
-from dpjax.diagnostics.streaming import empty_summary
 from dpjax.diagnostics.warnings import free_numbers, name_refused, name_stuck, stuck_chains
-from dpjax.mcmc.until import Convergence, assess, assess_figures
+from dpjax.mcmc.until import Convergence, assess
 from dpjax.mixture.posterior import MixturePosterior
-from dpjax.posterior.streaming import StreamingDraws
 from dpjax.private.runs.draws import PrivateDraws
 from dpjax.smc.sample import warn_of_stuck
 from tests.mcmc.conftest import MODEL, release_of
@@ -125,10 +123,6 @@ def test_a_look_does_not_take_what_never_moved_for_good():
     assert assess({"mean": ONE, "squared": MOVING}, {"mean": True}) == Convergence(0.0, np.inf)
     assert assess({"mean": ONE}) == assess({}) == Convergence(0.0, np.inf)
     assert assess({"mean": APART}).r_hat > 1e6
-    figures = {"sd": np.array([0.0, 1.0]), "ess_mean": np.array([np.nan, 900.0]), "r_hat": np.array([np.nan, 1.0])}
-    assert assess_figures({"mean": figures}) == Convergence(900.0, 1.0)
-    assert assess_figures({"mean": figures}, {"mean": np.array([True, True])}) == Convergence(0.0, np.inf)
-    assert assess_figures({"mean": {name: column[:1] for name, column in figures.items()}}) == Convergence(0.0, np.inf)
 
 
 def frozen(key, parameters, records):
@@ -137,12 +131,11 @@ def frozen(key, parameters, records):
 
 
 @pytest.mark.x64
-@pytest.mark.parametrize("keep", ["draws", "summary"])
 @pytest.mark.parametrize("num_chains", [1, 3])
-def test_a_run_whose_parameters_cannot_move_goes_on_and_says_so(keep, num_chains):
+def test_a_run_whose_parameters_cannot_move_goes_on_and_says_so(num_chains):
     model = MODEL._replace(update=frozen, derived=None, sample_prior=fixed_prior)
     starts = {"mean": np.full(num_chains, 0.1), "offset": np.full(num_chains, 0.1)}
-    options = {"num_warmup": 20, "num_samples": 700, "interweave": False, "refresh": False, "keep": keep}
+    options = {"num_warmup": 20, "num_samples": 700, "interweave": False, "refresh": False}
     posterior = dpjax.sample(
         jax.random.key(1),
         model,
@@ -156,7 +149,7 @@ def test_a_run_whose_parameters_cannot_move_goes_on_and_says_so(keep, num_chains
     assert "all of num_samples were drawn, not enough" in posterior.describe()
     with pytest.warns(UserWarning, match=r"chains that never moved: mean\. "):
         table = posterior.summary()
-    assert np.isnan(table["mean"][next(name for name in table["mean"] if name.startswith("ess"))])
+    assert np.isnan(table["mean"]["ess_bulk"])
 
 
 @pytest.mark.x64
@@ -166,13 +159,6 @@ def test_a_batch_names_the_release_whose_chains_never_moved():
     still = replace(batch, draws={"mean": np.stack([ONE[:2, :50], MOVING[:2, :50]])})
     with pytest.warns(UserWarning, match=r"chains that never moved: mean\[0\]\. "):
         still.summary()
-
-
-def test_a_digest_knows_which_chains_never_moved():
-    draws = np.stack([ONE, APART, PARTLY, np.where(np.arange(CHAINS)[:, None] == 2, 1.0, MOVING > 1)], axis=2)
-    streaming = StreamingDraws({"theta": (4,)}, {}, empty_summary(CHAINS, 4).add(np.swapaxes(draws, 0, 1)))
-    found = name_stuck(streaming.spreads(), {"theta": np.array([True, False, False, False])})
-    assert found == ["theta[0]", "theta[1]", "theta[2] (chain 2)"]
 
 
 def test_private_draws_that_never_moved_are_named():

@@ -4,7 +4,6 @@ from tests.mutants.base import Mutant
 
 STEPS = ("likelihood/test_steps.py",)
 DIAGNOSTICS = ("mcmc/test_diagnostics.py",)
-STREAMING = ("posterior/test_streaming_summary.py",)
 PARTS = ("sampler_tests/test_parts.py",)
 SBC = ("sampler_tests/test_sbc.py",)
 COMPLETED = ("posterior/test_completed.py",)
@@ -102,20 +101,6 @@ MUTANTS = (
         DIAGNOSTICS,
     ),
     Mutant(
-        "Moments of parts forget how far their means are apart",
-        "diagnostics/streaming.py",
-        "squares = self.squares + other.squares + shift**2 * (self.number * other.number / count)",
-        "squares = self.squares + other.squares",
-        STREAMING,
-    ),
-    Mutant(
-        "All levels of a sketch weigh the same",
-        "diagnostics/streaming.py",
-        "np.full(LEVEL_SIZE, 2.0**level)",
-        "np.full(LEVEL_SIZE, 1.0)",
-        STREAMING,
-    ),
-    Mutant(
         "Completed data sets have the variance of one",
         "posterior/completed.py",
         "between = (1 + 1 / m) * np.atleast_2d",
@@ -163,13 +148,6 @@ MUTANTS = (
         "return np.linspace(0, available - 1, wanted).round().astype(int)",
         "return np.arange(wanted)",
         ("mcmc/test_posterior.py",),
-    ),
-    Mutant(
-        "Means by streaming are those of the sketch's places",
-        "posterior/streaming.py",
-        "slices = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]",
-        "slices = [slice(end - size, end) for end, size in zip(ends[::-1], sizes, strict=True)]",
-        ("mcmc/test_summary_only.py",),
     ),
     Mutant(
         "Ranks of simulations begin at one",
