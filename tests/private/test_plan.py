@@ -11,11 +11,12 @@ from dpjax.private.planning import plan as planning
 from dpjax.private.planning.forecast import (
     LONGEST,
     Energy,
-    choose_bounds,
+    choose_energy,
     choose_ratio_bound,
     correlate,
     even_dimension,
     forecast,
+    list_energies,
 )
 from dpjax.private.planning.pilot import Pilot, explore
 
@@ -181,8 +182,8 @@ def test_skewed_ratios_are_not_clipped(facts):
 
 
 def test_gradients_are_clipped_where_that_lengthens_moves(facts):
-    assert choose_bounds(facts, 0.01, 1e-3).clipped >= 0.1
-    assert choose_bounds(skewed(1e6), 0.01, 1e-3).clipped == 0.0
+    assert choose_energy(list_energies(facts, 0.01), 1e-3).clipped >= 0.1
+    assert choose_energy(list_energies(skewed(1e6), 0.01), 1e-3).clipped == 0.0
 
 
 def test_a_plan_says_what_it_assumed_and_where_to_start(planned):

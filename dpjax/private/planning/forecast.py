@@ -18,7 +18,6 @@ __all__ = [
     "advise",
     "check_shape",
     "check_worth",
-    "choose_bounds",
     "choose_energy",
     "even_dimension",
     "forecast",
@@ -234,11 +233,6 @@ def advise(expected: Forecast) -> tuple[str, ...]:
         f"one chain of all iterations would give {expected.alone.effective_draws:.3g}, one of {expected.enough}"
         f" about {expected.best.effective_draws:.3g}, and longer ones hardly more",
     )
-
-
-def choose_bounds(facts: Pilot, clipped_ratios: float, affordable: float) -> Energy:
-    """The bound of ratios that biases the draws little enough, and that of gradients for the longest trajectory."""
-    return choose_energy(list_energies(facts, clipped_ratios), affordable)
 
 
 def list_energies(facts: Pilot, clipped_ratios: float) -> tuple[Energy, ...]:
