@@ -70,10 +70,10 @@ def read_numbers(argument: str, value: Any, expected: str, remedy: str) -> np.nd
     return fail(argument, given, expected, remedy, error=TypeError)
 
 
-def check_floats(argument: str, value: Any, remedy: str = "Pass a floating JAX array.") -> None:
+def check_floats(argument: str, value: Any) -> None:
     """Raise unless `value` is an array of floats, traced or not."""
     if not (isinstance(value, (jax.Array, np.ndarray)) and jax.numpy.issubdtype(value.dtype, np.floating)):
-        fail(argument, describe(value), "an array of floats", remedy, error=TypeError)
+        fail(argument, describe(value), "an array of floats", "Pass a floating JAX array.", error=TypeError)
 
 
 def check_positive(argument: str, value: Any, remedy: str = "Pass a number above zero.") -> None:
@@ -81,19 +81,14 @@ def check_positive(argument: str, value: Any, remedy: str = "Pass a number above
     check_array(argument, value, lambda array: array > 0, "finite numbers above 0", remedy)
 
 
-def check_float(argument: str, value: Any, remedy: str = "Give it in other units.") -> None:
+def check_float(argument: str, value: Any) -> None:
     """Raise unless JAX's default float type holds every entry of a positive `value`, with all its digits."""
     if is_traced(value):
         return
     limits = jax.numpy.finfo(jax.numpy.result_type(float))
     low, high = float(limits.tiny), float(limits.max)
-    check_array(
-        argument,
-        value,
-        lambda array: (array >= low) & (array <= high),
-        f"numbers from {low:.2g} to {high:.2g}, the range of {limits.dtype}",
-        remedy,
-    )
+    expected = f"numbers from {low:.2g} to {high:.2g}, the range of {limits.dtype}"
+    check_array(argument, value, lambda array: (array >= low) & (array <= high), expected, "Give it in other units.")
 
 
 def check_positive_number(argument: str, value: Any, remedy: str = "Pass a number above zero.") -> None:
@@ -102,13 +97,12 @@ def check_positive_number(argument: str, value: Any, remedy: str = "Pass a numbe
     check_positive(argument, value, remedy)
 
 
-def check_moderate(argument: str, value: Any, remedy: str = "Choose other units.") -> None:
+def check_moderate(argument: str, value: Any) -> None:
     """Raise unless `value` is one positive number whose products and squares are floats."""
     check_number(argument, value)
     low, high = 1 / LARGEST_NUMBER, LARGEST_NUMBER
-    check_array(
-        argument, value, lambda array: (array >= low) & (array <= high), f"a number from {low:g} to {high:g}", remedy
-    )
+    expected = f"a number from {low:g} to {high:g}"
+    check_array(argument, value, lambda array: (array >= low) & (array <= high), expected, "Choose other units.")
 
 
 def check_share(argument: str, value: Any, remedy: str = "Pass a share, such as 0.95.") -> None:

@@ -80,7 +80,7 @@ def is_open(imputation: Imputation) -> TypeGuard[Tunable]:
     return isinstance(imputation, Tunable) and imputation.is_open
 
 
-def check_closed(imputation: Imputation, given: Any = None) -> None:
+def check_closed(imputation: Imputation, given: Any) -> None:
     """Raise if the imputation, `given` perhaps as ``"auto"``, leaves a choice to the warm-up of `dpjax.sample`."""
     if is_open(imputation):
         expected = "fixed numbers, as only the warm-up of dpjax.sample chooses them"

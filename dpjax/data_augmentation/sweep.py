@@ -29,6 +29,9 @@ from dpjax.release import PrivateRelease
 from dpjax.release.microdata import has_exact
 from dpjax.release.summed import as_sum
 
+NUM_FITTED = 4
+"""Draws of parameters and records to which a step size is fitted if there are no chains yet."""
+
 
 class GibbsInfo(NamedTuple):
     """The report of a sweep: on imputation, centred step (None if exact) and the second step (None if off).
@@ -222,13 +225,12 @@ def build_second_step(
     return build_interweaving_step(model, release)
 
 
-def prior_tuning(model: Model, n: int, plan: SweepPlan, num_chains: int = 4) -> Tuning | None:
+def prior_tuning(model: Model, n: int, plan: SweepPlan) -> Tuning | None:
     """The tuning fitted to draws of parameters and n records from the model, under a fixed key; None if unused."""
     if not plan.uses_tuning:
         return None
     tuning_key, parameter_key, record_key, step_key = jax.random.split(jax.random.key(0), 4)
-    parameters = draw_parameters(parameter_key, model, num_chains)
-    records = jax.vmap(model.sample_records, in_axes=(0, 0, None))(
-        jax.random.split(record_key, num_chains), parameters, n
-    )
+    parameters = draw_parameters(parameter_key, model, NUM_FITTED)
+    record_keys = jax.random.split(record_key, NUM_FITTED)
+    records = jax.vmap(model.sample_records, in_axes=(0, 0, None))(record_keys, parameters, n)
     return fit_step_size(step_key, model, plan.parameter_kernel, fit_to_prior(tuning_key, model), parameters, records)

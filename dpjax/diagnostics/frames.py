@@ -9,7 +9,7 @@ Labels = Mapping[str, Sequence[Sequence[str]]]
 """The names of the entries of arrays by name, one sequence for each axis."""
 
 
-def entry_name(name: str, index: tuple[int, ...], labels: Labels | None = None) -> str:
+def entry_name(name: str, index: tuple[int, ...], labels: Labels | None) -> str:
     """The name of one entry of an array, such as ``coef[0]``; a scalar keeps its name."""
     axes = (labels or {}).get(name, ())
     is_named = len(axes) == len(index) and all(place < len(axis) for axis, place in zip(axes, index, strict=True))

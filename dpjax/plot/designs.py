@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 MAX_COLUMNS = 3
 
 
-def plot_widths(design: "Design", axes: Any = None) -> Any:
+def plot_widths(design: "Design", axes: Any) -> Any:
     """The axes [parameter] with the mean widths of each candidate against ε; see `private.Design.plot`."""
     scalars = dict(design.scalars())
     panels = panels_in_rows(axes, len(scalars), "one for each scalar parameter", MAX_COLUMNS, height=2.6)

@@ -26,7 +26,7 @@ QUANTILES = (0.05, 0.5, 0.95)
 SIDES = {"draws": (-0.13, RELEASED), "after exact sweeps": (0.13, POSTERIOR)}
 
 
-def plot_ranks(calibration: "SBCResult", axes: Any = None) -> Any:
+def plot_ranks(calibration: "SBCResult", axes: Any) -> Any:
     """The axes [quantity] with a histogram for each scalar quantity, up to 24; see `SBCResult.plot`."""
     counts = dict(list(panels_of(calibration).items())[:MAX_PANELS])
     what = f"one for each quantity, of which the first {MAX_PANELS} are shown"
@@ -57,7 +57,7 @@ def draw_histogram(axes: Any, calibration: "SBCResult", name: str, counts: np.nd
     tidy(axes, "left")
 
 
-def plot_verdict(verdict: "InvarianceTestResult", axes: Any = None) -> Any:
+def plot_verdict(verdict: "InvarianceTestResult", axes: Any) -> Any:
     """The axes with median and 90 % interval of draws and ends by parameter; see `InvarianceTestResult.plot`."""
     rows = np.arange(min(len(verdict.rows), MAX_ROWS))
     axes = new_axes(axes, 6.0, 1.4 + 0.35 * len(rows))

@@ -119,9 +119,7 @@ def covariance_over(unit: np.ndarray, before: np.ndarray, after: np.ndarray) -> 
     return np.where(np.all(before == after, axis=0), 1.0, covariance / np.where(unit > 0, unit, 1.0))
 
 
-def drift_of(
-    draws: np.ndarray, before: np.ndarray, after: np.ndarray, *, floor: bool = False
-) -> tuple[np.ndarray, np.ndarray]:
+def drift_of(draws: np.ndarray, before: np.ndarray, after: np.ndarray, *, floor: bool) -> tuple[np.ndarray, np.ndarray]:
     """The difference between the means of ends and draws [row], and its standard error.
 
     A regression estimate: the known difference between starts and all draws, times the regression coefficient of ends
