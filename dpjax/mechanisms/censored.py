@@ -45,8 +45,8 @@ class Bounded(Mechanism):
     value_remedy: ClassVar[str]
 
     mechanism: Mechanism | Any
-    lower: Array | None = None
-    upper: Array | None = None
+    lower: Array | float | None = None
+    upper: Array | float | None = None
 
     def __post_init__(self) -> None:
         adapt(self, "mechanism")
@@ -240,7 +240,7 @@ class PartitionSelection(Mechanism):
         return f"{self.mechanism.words()}, of sums above 0 only"
 
     @property
-    def lower(self) -> Array:
+    def lower(self) -> Array | float:
         """The value [] or [d] of counts that are not published."""
         assert self.mechanism.lower is not None
         return self.mechanism.lower

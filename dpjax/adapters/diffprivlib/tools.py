@@ -71,7 +71,7 @@ def read_mean(value: float, bounds: Bounds, *, field: str, epsilon: float, n: in
     """
     lower, upper = read_range(bounds)
     number, budget = read_n(n), read_epsilon(epsilon)
-    noise = clamped(Laplace((upper - lower) / number / budget), lower, upper)
+    noise = Censored(Laplace((upper - lower) / number / budget), lower, upper)
     return Release(read_value(value), noise, mean(field, number, lower, upper), number)
 
 
@@ -115,7 +115,7 @@ def read_sum(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int
     if integer and not (lower.is_integer() and upper.is_integer()):
         fail("bounds", bounds, "whole numbers for an integer sum", "Leave integer out if the call had no dtype=int.")
     noise = (DiscreteLaplace if integer else Laplace)((upper - lower) / budget)
-    limited = clamped(noise, number * lower, number * upper)
+    limited = Censored(noise, number * lower, number * upper)
     return Release(read_value(value), limited, total(field, lower, upper), number)
 
 
@@ -152,7 +152,7 @@ def read_count(value: int, statistic: Statistic, *, epsilon: float, n: int) -> R
     DiscreteLaplace(scale=2.0, privacy=None)
     """
     number, budget = read_n(n), read_epsilon(epsilon)
-    return Release(read_value(value), clamped(DiscreteLaplace(1 / budget), 0, number), statistic, number)
+    return Release(read_value(value), Censored(DiscreteLaplace(1 / budget), 0, number), statistic, number)
 
 
 def read_histogram(counts: Sequence[int], edges: Sequence[float], *, field: str, epsilon: float, n: Any) -> Release:
@@ -193,7 +193,7 @@ def read_histogram(counts: Sequence[int], edges: Sequence[float], *, field: str,
     check_array("counts", counts, lambda array: (array >= 0) & (array == np.round(array)), "whole numbers >= 0", remedy)
     if np.shape(counts) != (len(ends) - 1,):
         fail("counts", f"shape {list(np.shape(counts))}", f"shape [{len(ends) - 1}], one a bin", remedy)
-    noise = clamped(DiscreteLaplace(1 / read_epsilon(epsilon)), 0, None)
+    noise = Censored(DiscreteLaplace(1 / read_epsilon(epsilon)), 0, None)
     return Release(jnp.asarray(counts, jnp.result_type(float)), noise, bins_within(field, ends), n)
 
 
@@ -280,7 +280,7 @@ def read_var(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int
     lower, upper = read_range(bounds)
     number, budget = read_n(n, least=2), read_epsilon(epsilon)
     most, moved = (upper - lower) ** 2 / 4, ((upper - lower) / number) ** 2 * (number - 1)
-    noise = redrawn(Laplace(redrawn_scale(budget, moved, most)), 0.0, most)
+    noise = Truncated(Laplace(redrawn_scale(budget, moved, most)), 0.0, most)
     return variance(value, noise, field=field, lower=lower, upper=upper, n=number)
 
 
@@ -313,11 +313,6 @@ def read_std(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int
     return read_var(read_square(value), bounds, field=field, epsilon=epsilon, n=n)
 
 
-def redrawn(noise: Laplace, lower: Any, upper: Any) -> Truncated:
-    """Noise drawn anew until the value lies within bounds, as the library's mechanisms of a bounded domain do."""
-    return Truncated(noise, lower, upper)
-
-
 def redrawn_scale(epsilon: float, moved: float, width: float) -> float:
     """The scale of Laplace noise drawn anew until a value lies within an interval, by bisection."""
 
@@ -338,11 +333,6 @@ def bins_within(field: str, edges: tuple[float, ...]) -> Statistic:
     beyond = next_above(edges[-1], np.float32)  # also above the edge in float32
     all_bins = histogram(field, [edges[0] - 1.0, *edges[:-1], beyond, beyond + 1.0])
     return linear(all_bins, np.eye(len(edges) + 1)[1:-1])
-
-
-def clamped(noise: Laplace | DiscreteLaplace, lower: Any, upper: Any) -> Censored:
-    """Noise of which values beyond a bound were set to it, as the library's truncated mechanisms do."""
-    return Censored(noise, lower, upper)
 
 
 def read_epsilon(epsilon: Any) -> float:

@@ -139,7 +139,7 @@ def read_var(
     lower, upper = read_range(bounds)
     number = read_n(n, least=2)
     moved = (upper - lower) ** 2 / number
-    noise = redrawn(noise_of(moved, moved, eps, mechanism, delta, type_dp), 0.0)
+    noise = Truncated(noise_of(moved, moved, eps, mechanism, delta, type_dp), 0.0)
     return variance(read_value(value), noise, field=field, lower=lower, upper=upper, n=number, degrees=number - 1)
 
 
@@ -366,17 +366,11 @@ def noise_of(
     return Gaussian(moved_in_two * sqrt(2 * log(1.25 / delta)) / budget)
 
 
-def redrawn(noise: Laplace | Gaussian, lower: Any) -> Truncated:
-    """Noise drawn anew until the value is not below a bound."""
-    return Truncated(noise, lower)
-
-
 def rounded(noise: Laplace | Gaussian, allow_negative: bool) -> Mechanism:
     """Noise whose value was rounded to a whole number, and set to 0 if it was negative, unless that is allowed."""
     check_flag("allow_negative", allow_negative)
     whole = Rounded(noise, step=1.0)
-    least: Any = 0.0
-    return whole if allow_negative else Censored(whole, lower=least)
+    return whole if allow_negative else Censored(whole, lower=0.0)
 
 
 def closed_above(field: str, edges: tuple[float, ...]) -> Any:
