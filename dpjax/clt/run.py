@@ -1,4 +1,8 @@
-"""The chains: NUTS on whitened parameters and latent noise, adapted in windows, all steps by one compiled program."""
+"""The chains: NUTS on whitened parameters and latent noise, adapted in windows, all steps by one compiled program.
+
+The parts of BlackJAX's window adaptation are used, and not the whole. The whole runs to its end, whatever the user
+does. It is also a second program that contains NUTS, so that a first call takes almost twice as long.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

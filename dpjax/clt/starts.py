@@ -3,6 +3,9 @@
 At n = 10⁸ the posterior may be ten thousand times narrower than the prior, so that a random walk from the prior would
 not find it. Scoring steps are damped (Levenberg and Marquardt). Each chain climbs separately, from the best of a few
 draws of a Normal distribution fitted to the prior. Different chains then find different modes, and disagree.
+
+The information of the steps also whitens the chains' coordinates. L-BFGS of optax finds the same modes, but compiles
+for two to three times as long. BFGS of JAX does not find them in float32 at n = 10⁸.
 """
 
 from collections.abc import Callable

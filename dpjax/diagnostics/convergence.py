@@ -3,6 +3,9 @@
 Every function takes draws [chain, draw, ...], at least four per chain, and returns one float64 number for each trailing
 entry [...]. It is NaN where a draw is not finite and, except for standard errors, where all draws are equal. Arithmetic
 is numpy's, whatever JAX's configuration.
+
+ArviZ's functions give the same numbers, but take seconds to import. BlackJAX's 1.7 are compiled for each shape, compute
+in JAX's precision, and differ by up to 16 % for tied draws and 3 % for alternating ones.
 """
 
 from functools import partial

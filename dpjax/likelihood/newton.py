@@ -3,6 +3,9 @@
 At each step chains at the present parameters give score and information. Between them the step is that of Newton if it
 is at most a few standard errors long. If it would be longer, it is nearer to that of complete data, a step of
 expectation and maximisation. The numbers of parameters are small: all of this is on the host, in float64.
+
+Optimisers in libraries compare exact values of the function. Here there are none, and derivatives have Monte Carlo
+error.
 """
 
 from collections.abc import Callable

@@ -3,6 +3,8 @@
 A release of a real sum with integer noise would reveal its fraction exactly, and a sampler could never change that
 fraction. A statistic is accepted as integer only in three cases. Its jaxpr shows that it is, or it is integer on every
 possible record, or it is computed from fields that are integers in records drawn from the model.
+
+The jaxpr comes first, as it takes no compilation. To draw records of a Poisson model in NumPyro takes 20 times as long.
 """
 
 from collections.abc import Callable, Iterator, Sequence

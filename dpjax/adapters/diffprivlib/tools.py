@@ -314,7 +314,10 @@ def read_std(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int
 
 
 def redrawn_scale(epsilon: float, moved: float, width: float) -> float:
-    """The scale of Laplace noise drawn anew until a value lies within an interval, by bisection."""
+    """The scale of Laplace noise drawn anew until a value lies within an interval, by bisection.
+
+    Solvers that ask for a change of sign fail for small ε, at which rounding hides it.
+    """
 
     def needed(scale: float) -> float:
         kept = (2 - exp(-moved / scale) - exp(-(width - moved) / scale)) / -expm1(-width / scale)

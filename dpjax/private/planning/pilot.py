@@ -157,7 +157,7 @@ def ratios(target: Target, vector: Array, other: Array) -> Array:
 
 
 def find_mode(loss: Callable[[Array], Array], start: Array) -> Array:
-    """The minimum of a loss by optax's L-BFGS."""
+    """The minimum of a loss by optax's L-BFGS; in float32 that of SciPy may stop where the gradient is larger."""
     optimizer = optax.lbfgs()
     value_and_gradient = optax.value_and_grad_from_state(loss)
     tolerance = float(jnp.finfo(start.dtype).eps) ** 0.6
