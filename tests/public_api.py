@@ -39,6 +39,7 @@ MODULES = {
 
 
 PARTS = {
+    "dpjax.adapters.numpyro": ["numpyro_target"],
     "dpjax.data_augmentation": ["least_squares", "parameter_kernel"],
     "dpjax.likelihood": ["MaximumLikelihood", "likelihood_ratio_test"],
     "dpjax.mechanisms": [

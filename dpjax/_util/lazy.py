@@ -1,11 +1,16 @@
-"""Names that a module imports when they are first used, so that importing the module itself is quick."""
+"""Names and methods that are imported when they are first used, so that importing a module itself is quick."""
 
 import sys
 from collections.abc import Callable
+from functools import wraps
 from importlib import import_module
-from typing import Any
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar
 
-__all__ = ["lazy_names"]
+__all__ = ["implemented_by", "lazy_names"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def lazy_names(module: str, sources: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -35,3 +40,30 @@ def lazy_names(module: str, sources: dict[str, str]) -> tuple[Callable[[str], An
         return value
 
     return import_name, lambda: [*vars(sys.modules[module]), *source_of]
+
+
+def implemented_by(path: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Build the decorator of a method that is a function of a module further up, imported when the method is called.
+
+    The method has the signature, the defaults and the docstring, and no body. The function takes the same arguments.
+
+    Parameters
+    ----------
+    path
+        The function, such as ``"dpjax.plot.tables.plot_table"``.
+    """
+    module, _, name = path.rpartition(".")
+
+    def decorate(method: Callable[P, R]) -> Callable[P, R]:
+        arguments_of = signature(method).bind
+
+        @wraps(method)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            bound = arguments_of(*args, **kwargs)
+            bound.apply_defaults()
+            result: R = getattr(import_module(module), name)(*bound.args, **bound.kwargs)
+            return result
+
+        return call
+
+    return decorate

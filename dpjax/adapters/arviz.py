@@ -7,7 +7,9 @@ import numpy as np
 from dpjax.diagnostics.frames import Labels
 
 if TYPE_CHECKING:
+    from dpjax.mixture.posterior import MixturePosterior
     from dpjax.posterior.posterior import Posterior
+    from dpjax.private.runs.draws import PrivateDraws
 
 
 def to_arviz(posterior: "Posterior") -> Any:
@@ -19,6 +21,17 @@ def to_arviz(posterior: "Posterior") -> Any:
         If arviz is not installed.
     """
     return from_groups(make_groups(posterior), posterior.labels)
+
+
+def mixture_to_arviz(posterior: "MixturePosterior") -> Any:
+    """A mixture posterior with the same groups."""
+    released = {"released": np.asarray(posterior.problem.values)}
+    return from_groups({"posterior": posterior.draws, "sample_stats": posterior.info, "observed_data": released})
+
+
+def private_to_arviz(draws: "PrivateDraws", num_warmup: int) -> Any:
+    """Published draws, and nothing that is not private."""
+    return from_groups({"posterior": draws.named_draws(num_warmup)})
 
 
 def from_groups(groups: dict[str, dict[str, np.ndarray]], labels: Labels | None = None) -> Any:

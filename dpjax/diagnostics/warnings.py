@@ -4,28 +4,22 @@ import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
-import jax
 import numpy as np
 
-from dpjax.base import Model
-from dpjax.data_augmentation.plan import SweepPlan
-from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.diagnostics.convergence import ess_bulk, ess_tail
 from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import Summary, entry_names
-from dpjax.models.simulation import draw_parameters, parameter_shapes
 
 __all__ = [
     "STARTS",
-    "free_numbers",
     "name_late",
-    "name_refused",
     "name_stuck",
     "never_change",
     "stuck_chains",
     "warn_of_divergences",
     "warn_of_nonfinite",
     "warn_of_poor_mixing",
+    "with_runs",
 ]
 
 MAX_R_HAT = 1.01
@@ -35,9 +29,6 @@ ESS_KINDS = {"ess_bulk": "bulk", "ess_tail": "tails"}
 
 MAX_NONFINITE, MAX_NONFINITE_OF_RUN = 0.01, 0.05
 """Largest number of undone moves per sweep without a warning, on average and in any one chain."""
-
-
-PRIOR_DRAWS = 16
 
 MIN_LENGTH = 500
 """Fewest draws of a chain whose halves are compared."""
@@ -162,18 +153,6 @@ def never_change(draws: np.ndarray) -> np.ndarray:
     return np.all(draws == draws[:1, :1], axis=(0, 1))
 
 
-def free_numbers(model: Model, draws: Numbers) -> dict[str, np.ndarray]:
-    """Which numbers [...] of each parameter vary under the prior; an empty dict if all of them vary in the draws.
-
-    Derived and reported quantities may be fixed by the release, and are left out.
-    """
-    names = [name for name in parameter_shapes(model) if name in draws]
-    if not any(np.any(never_change(draws[name])) for name in names):
-        return {}
-    prior = draw_parameters.unoptimized(jax.random.key(0), model, PRIOR_DRAWS)
-    return {name: ~never_change(np.asarray(prior[name])[None]) for name in names}
-
-
 def stuck_chains(draws: np.ndarray, free: np.ndarray | bool) -> np.ndarray:
     """Which chains [chain, ...] never moved in draws [chain, draw, ...].
 
@@ -211,16 +190,6 @@ def describe(name: str, stuck: np.ndarray, run: str, labels: Labels | None) -> I
     for row, chains in zip(entry_names(name, {name: stuck[0]}, labels), stuck.reshape(len(stuck), -1).T, strict=True):
         if np.any(chains):
             yield row if np.all(chains) else with_runs(row, chains, run)
-
-
-def name_refused(rates: np.ndarray, plan: SweepPlan, of: str = "the records") -> list[str]:
-    """The chains whose records accepted no proposal, by rates [chain, draw], unless the records move otherwise.
-
-    Counts that do not move in any chain may be the only ones that known totals allow.
-    """
-    refused = np.all(rates == 0, axis=1)
-    pinned = isinstance(plan.imputation, OwnLatentData) and np.all(refused)
-    return [with_runs(of, refused, "chain")] if np.any(refused) and not (plan.interweave or pinned) else []
 
 
 def with_runs(what: str, chosen: np.ndarray, run: str) -> str:

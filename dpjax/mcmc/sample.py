@@ -15,7 +15,7 @@ from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
 from dpjax.data_augmentation.problem import Problem, augment, move_noise, with_refresh
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
-from dpjax.diagnostics.warnings import free_numbers, warn_of_nonfinite
+from dpjax.diagnostics.warnings import warn_of_nonfinite
 from dpjax.mcmc.draws import accepted_per_proposal, drawn_of, fill_gaps
 from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
 from dpjax.mcmc.inputs import check_collect, check_initial, default_initial, read_collect
@@ -31,6 +31,7 @@ from dpjax.mcmc.until import (
     make_stopping_rule,
 )
 from dpjax.models.positions import check_derived
+from dpjax.models.simulation import free_numbers
 from dpjax.posterior.posterior import Posterior
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path

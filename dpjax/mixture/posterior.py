@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.lazy import implemented_by
 from dpjax._util.validation import check_array, check_number, fail
 from dpjax.base import Array, Key
 from dpjax.diagnostics import convergence
@@ -203,6 +204,7 @@ class MixturePosterior:
         """
         return find_partition(key, self._labels(), loss=loss, num_starts=num_starts, max_clusters=max_clusters)
 
+    @implemented_by("dpjax.plot.mixtures.plot_density")
     def plot_density(self, grid: Any, *, level: float = 0.95, axes: Any = None) -> Any:
         """`density` on a grid [points], drawn into Matplotlib axes, new ones if none are given; the axes.
 
@@ -211,12 +213,8 @@ class MixturePosterior:
         ImportError
             If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         """
-        from dpjax.plot.mixtures import plot_density
 
-        if np.ndim(grid) != 1:
-            fail("grid", f"shape {list(np.shape(grid))}", "points [points]", "A density on a line can be drawn.")
-        return plot_density(self.density(grid, level=level), level, axes)
-
+    @implemented_by("dpjax.plot.mixtures.plot_num_clusters")
     def plot_num_clusters(self, *, axes: Any = None) -> Any:
         """The posterior probability of each number of clusters, drawn into Matplotlib axes; the axes.
 
@@ -225,10 +223,8 @@ class MixturePosterior:
         ImportError
             If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         """
-        from dpjax.plot.mixtures import plot_num_clusters
 
-        return plot_num_clusters(self.draws["num_clusters"], axes)
-
+    @implemented_by("dpjax.plot.mixtures.plot_co_clustering")
     def plot_co_clustering(self, partition: Partition, *, axes: Any = None) -> Any:
         """`co_clustering`, with the records in the order of a partition, drawn into Matplotlib axes; the axes.
 
@@ -244,14 +240,8 @@ class MixturePosterior:
         ImportError
             If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         """
-        from dpjax.plot.mixtures import plot_co_clustering
 
-        n = self._labels().shape[1]
-        if not isinstance(partition, Partition) or len(partition.labels) != n:
-            given = f"{len(partition.labels)} labels" if isinstance(partition, Partition) else type(partition).__name__
-            fail("partition", given, f"a Partition of {n} records", "Pass what posterior.partition(key) returns.")
-        return plot_co_clustering(self.co_clustering(), partition.labels, axes)
-
+    @implemented_by("dpjax.adapters.arviz.mixture_to_arviz")
     def to_arviz(self) -> Any:
         """The draws, reports and released values for ArviZ: InferenceData for arviz 0.23, a DataTree from 1.0 on.
 
@@ -260,10 +250,6 @@ class MixturePosterior:
         ImportError
             If arviz is not installed; it comes with ``pip install "dpjax[plots]"``.
         """
-        from dpjax.adapters.arviz import from_groups
-
-        released = {"released": np.asarray(self.problem.values)}
-        return from_groups({"posterior": self.draws, "sample_stats": self.info, "observed_data": released})
 
     def _labels(self) -> np.ndarray:
         """The labels [draws, n] of all chains."""

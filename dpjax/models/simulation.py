@@ -1,5 +1,6 @@
 """Positions and states of chains, and their simulation from a model."""
 
+from collections.abc import Mapping
 from functools import partial
 from math import prod
 from typing import Any, NamedTuple
@@ -9,12 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Latent, Model, Parameters, Records
+from dpjax.diagnostics.warnings import never_change
 from dpjax.mechanisms.spread import width
 from dpjax.models.programs import jit_model
 from dpjax.release import PrivateRelease, Release
 
 NOISE_DRAWS = 64
 """Number of draws for estimating the size of a mechanism's noise."""
+
+PRIOR_DRAWS = 16
+"""Number of draws that tell which numbers vary under the prior."""
 
 BATCH_BYTES = 2**26
 """Largest memory of the records in one batch of simulations."""
@@ -153,3 +158,15 @@ def batch_size(model: Model, release: PrivateRelease) -> int:
     leaves = jax.tree.leaves(jax.eval_shape(one_record, jax.eval_shape(jax.random.key, 0)))
     record_bytes = sum(prod(leaf.shape) * leaf.dtype.itemsize for leaf in leaves)
     return max(1, BATCH_BYTES // (release.n * max(record_bytes, 1)))
+
+
+def free_numbers(model: Model, draws: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Which numbers [...] of each parameter vary under the prior; an empty dict if all of them vary in the draws.
+
+    Derived and reported quantities may be fixed by the release, and are left out.
+    """
+    names = [name for name in parameter_shapes(model) if name in draws]
+    if not any(np.any(never_change(draws[name])) for name in names):
+        return {}
+    prior = draw_parameters.unoptimized(jax.random.key(0), model, PRIOR_DRAWS)
+    return {name: ~never_change(np.asarray(prior[name])[None]) for name in names}

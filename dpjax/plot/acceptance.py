@@ -1,6 +1,6 @@
 """The acceptance rate of each record, and its proven lower bound."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -8,14 +8,12 @@ from dpjax._util.validation import check_positive_number, fail
 from dpjax.coupling.theory import imwg_acceptance_bound, soma_acceptance_bound
 from dpjax.data_augmentation.records.forms import FreshProposals, OwnLatentData
 from dpjax.plot.style import INK, NAIVE, POSTERIOR, legend_above, new_axes, tidy
+from dpjax.posterior.posterior import Posterior
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.describe import Unpromised, promise
 
-if TYPE_CHECKING:
-    from dpjax.posterior.posterior import Posterior
 
-
-def plot_acceptance(posterior: "Posterior", *, epsilon: float | None = None, axes: Any = None) -> Any:
+def plot_acceptance(posterior: Posterior, *, epsilon: float | None, axes: Any) -> Any:
     """The axes with the acceptance rate of each record; see `Posterior.plot_acceptance`."""
     rates = check_rates(posterior)
     if epsilon is not None:
@@ -35,7 +33,7 @@ def plot_acceptance(posterior: "Posterior", *, epsilon: float | None = None, axe
     return axes
 
 
-def check_rates(posterior: "Posterior") -> np.ndarray:
+def check_rates(posterior: Posterior) -> np.ndarray:
     """The acceptance rates [chain, n], or an error if no records were imputed."""
     rates = np.asarray(posterior.info.get("acceptance_rate_per_record", np.zeros((0, 0))))
     if not rates.size or (posterior.plan is not None and isinstance(posterior.plan.imputation, OwnLatentData)):
@@ -44,7 +42,7 @@ def check_rates(posterior: "Posterior") -> np.ndarray:
     return rates
 
 
-def acceptance_bound(posterior: "Posterior", epsilon: float | None) -> tuple[float, str] | None:
+def acceptance_bound(posterior: Posterior, epsilon: float | None) -> tuple[float, str] | None:
     """The lower bound of the mean acceptance and its formula, by Xiong and Ju (2025), Theorem 12; None if unknown."""
     imputation = None if posterior.plan is None else posterior.plan.imputation
     if epsilon is None or not isinstance(imputation, FreshProposals):

@@ -1,19 +1,17 @@
 """Figures of designs of releases: what widths readers can expect."""
 
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dpjax.plot.style import legend_above, panels_in_rows, styles_of, tidy
-
-if TYPE_CHECKING:
-    from dpjax.private.planning.design import Design
+from dpjax.private.planning.design import Design
 
 MAX_COLUMNS = 3
 
 
-def plot_widths(design: "Design", axes: Any) -> Any:
+def plot_widths(design: Design, *, axes: Any) -> Any:
     """The axes [parameter] with the mean widths of each candidate against ε; see `private.Design.plot`."""
     scalars = dict(design.scalars())
     panels = panels_in_rows(axes, len(scalars), "one for each scalar parameter", MAX_COLUMNS, height=2.6)

@@ -10,6 +10,7 @@ from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import entry_names
 from dpjax.importance import ImportanceSample, quantile_function
 from dpjax.plot.style import legend_above, new_axes, styles_of, tidy
+from dpjax.posterior.posterior import Posterior
 from dpjax.smc.result import SMCSample
 
 MAX_ROWS = 60
@@ -75,6 +76,19 @@ def forest(
     if len(drawn) > 1:
         legend_above(axes)
     return axes
+
+
+def plot_forest(
+    posterior: Posterior,
+    beside: Mapping[str, Any] | None,
+    *,
+    names: Sequence[str] | None,
+    level: float,
+    axes: Any,
+) -> Any:
+    """The axes with the intervals of a posterior below those of other answers; see `Posterior.plot_forest`."""
+    others = {} if beside is None else check_answers(beside)
+    return forest({**others, "dpjax": posterior}, names=names, level=level, axes=axes)
 
 
 def check_answers(answers: Any) -> Mapping[str, Any]:

@@ -1,7 +1,7 @@
 """Posterior predictive checks: the released values and their predictions."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -19,10 +19,8 @@ from dpjax.plot.style import (
     new_axes,
     tidy,
 )
+from dpjax.posterior.posterior import Posterior
 from dpjax.release import LocalRelease, Microdata
-
-if TYPE_CHECKING:
-    from dpjax.posterior.posterior import Posterior
 
 MAX_DRAWS = 400
 """Default largest number of predicted releases."""
@@ -35,14 +33,14 @@ MAX_BINS = 40
 
 
 def plot_predictive(
-    posterior: "Posterior",
+    posterior: Posterior,
     key: Key,
     *,
-    num_samples: int | None = None,
-    level: float = 0.95,
-    show: Sequence[int] | None = None,
-    labels: Sequence[str] | None = None,
-    axes: Any = None,
+    num_samples: int | None,
+    level: float,
+    show: Sequence[int] | None,
+    labels: Sequence[str] | None,
+    axes: Any,
 ) -> Any:
     """The axes with the released values and their predictions; see `Posterior.plot_predictive`."""
     check_key("key", key)

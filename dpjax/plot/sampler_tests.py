@@ -1,6 +1,6 @@
 """Figures of sampler tests: rank histograms of SBC, and intervals of invariance tests."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy
@@ -8,10 +8,8 @@ import scipy
 from dpjax.diagnostics.summary import entry_names
 from dpjax.plot.style import BAND, POSTERIOR, RELEASED, legend_above, new_axes, panels_in_rows, tidy
 from dpjax.posterior.posterior import merge
-
-if TYPE_CHECKING:
-    from dpjax.sampler_tests.invariance_test_result import InvarianceTestResult
-    from dpjax.sampler_tests.sbc_result import SBCResult
+from dpjax.sampler_tests.invariance_test_result import InvarianceTestResult
+from dpjax.sampler_tests.sbc_result import SBCResult
 
 MAX_PANELS, MAX_COLUMNS = 24, 4
 """Largest number of rank histograms, and of columns of them."""
@@ -26,7 +24,7 @@ QUANTILES = (0.05, 0.5, 0.95)
 SIDES = {"draws": (-0.13, RELEASED), "after exact sweeps": (0.13, POSTERIOR)}
 
 
-def plot_ranks(calibration: "SBCResult", axes: Any) -> Any:
+def plot_ranks(calibration: SBCResult, *, axes: Any) -> Any:
     """The axes [quantity] with a histogram for each scalar quantity, up to 24; see `SBCResult.plot`."""
     counts = dict(list(panels_of(calibration).items())[:MAX_PANELS])
     what = f"one for each quantity, of which the first {MAX_PANELS} are shown"
@@ -36,7 +34,7 @@ def plot_ranks(calibration: "SBCResult", axes: Any) -> Any:
     return np.array(panels)
 
 
-def panels_of(calibration: "SBCResult") -> dict[str, np.ndarray]:
+def panels_of(calibration: SBCResult) -> dict[str, np.ndarray]:
     """The counts [bin] of each scalar quantity."""
     panels: dict[str, np.ndarray] = {}
     for name, counts in calibration.counts().items():
@@ -45,7 +43,7 @@ def panels_of(calibration: "SBCResult") -> dict[str, np.ndarray]:
     return panels
 
 
-def draw_histogram(axes: Any, calibration: "SBCResult", name: str, counts: np.ndarray) -> None:
+def draw_histogram(axes: Any, calibration: SBCResult, name: str, counts: np.ndarray) -> None:
     """The counts [bin] with the band of their distribution."""
     expected = calibration.expected_counts()
     low, high = scipy.stats.binom.interval(COVERED, calibration.num_replicates, expected / expected.sum())
@@ -57,7 +55,7 @@ def draw_histogram(axes: Any, calibration: "SBCResult", name: str, counts: np.nd
     tidy(axes, "left")
 
 
-def plot_verdict(verdict: "InvarianceTestResult", axes: Any) -> Any:
+def plot_verdict(verdict: InvarianceTestResult, *, axes: Any) -> Any:
     """The axes with median and 90 % interval of draws and ends by parameter; see `InvarianceTestResult.plot`."""
     rows = np.arange(min(len(verdict.rows), MAX_ROWS))
     axes = new_axes(axes, 6.0, 1.4 + 0.35 * len(rows))

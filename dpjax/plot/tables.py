@@ -1,7 +1,7 @@
 """Figures of tables: the posterior of every released sum beside the released value and least squares."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -25,10 +25,8 @@ from dpjax.plot.style import (
     tidy,
 )
 from dpjax.posterior.further import draw_further
+from dpjax.posterior.posterior import Posterior
 from dpjax.release import Release
-
-if TYPE_CHECKING:
-    from dpjax.posterior.posterior import Posterior
 
 FURTHER_STEPS = 250
 """Number of further steps of each chain if the posterior has no counts."""
@@ -68,13 +66,13 @@ class Sums(NamedTuple):
 
 
 def plot_table(
-    posterior: "Posterior",
-    key: Key | None = None,
+    posterior: Posterior,
+    key: Key | None,
     *,
-    level: float = 0.9,
-    show: Sequence[int] | None = None,
-    labels: Sequence[str] | None = None,
-    axes: Any = None,
+    level: float,
+    show: Sequence[int] | None,
+    labels: Sequence[str] | None,
+    axes: Any,
 ) -> Any:
     """The axes [part] with released sums, least squares and the posterior; see `Posterior.plot_table`."""
     if key is not None:
@@ -93,7 +91,7 @@ def plot_table(
     return np.array(panels)
 
 
-def check_table(posterior: "Posterior") -> tuple[Release, Records]:
+def check_table(posterior: Posterior) -> tuple[Release, Records]:
     """The release and the possible records [c], or an error if it is not a noisy sum or the model has no support."""
     release, support = posterior.release, posterior.model.support
     if not isinstance(release, Release) or not release.is_noisy_sum:
@@ -113,7 +111,7 @@ def choose_panels(axes: Any, parts: list[np.ndarray]) -> list[Any]:
 
 
 def draws_of(
-    posterior: "Posterior", support: Records, matrix: sparse.csr_array, key: Key | None
+    posterior: Posterior, support: Records, matrix: sparse.csr_array, key: Key | None
 ) -> tuple[str, np.ndarray]:
     """A label and draws [draw, d] of the sums: of collected counts, of further sweeps, or expected sums."""
     counts = posterior.collected.get("counts") if isinstance(posterior.collected, dict) else posterior.collected
@@ -127,7 +125,7 @@ def draws_of(
     return "posterior (expected counts)", number_of(posterior) * np.exp(np.asarray(log_probabilities)) @ matrix.T
 
 
-def draw_sums(posterior: "Posterior", key: Key) -> np.ndarray:
+def draw_sums(posterior: Posterior, key: Key) -> np.ndarray:
     """The statistic [draw, d] of the latent records in further steps of all chains."""
     if posterior.final_states is None or posterior.plan is None:
         remedy = "Leave the key out: the figure then shows expected sums given the parameters."
@@ -141,7 +139,7 @@ def statistic_of(state: GibbsState) -> Array:
     return state.latent.statistic
 
 
-def number_of(posterior: "Posterior") -> Any:
+def number_of(posterior: Posterior) -> Any:
     """The number of records, [draw, 1] if it is unknown."""
     drawn = posterior.draws.get("num_records")
     return posterior.release.n if drawn is None else np.reshape(drawn, (-1, 1))

@@ -14,15 +14,14 @@ from dpjax.data_augmentation.refresh import RefreshTuning
 from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
 from dpjax.diagnostics.warnings import (
     STARTS,
-    free_numbers,
-    name_refused,
     name_stuck,
     warn_of_nonfinite,
     warn_of_poor_mixing,
 )
-from dpjax.models.simulation import GibbsState
+from dpjax.models.simulation import GibbsState, free_numbers
 from dpjax.numerics import take_entry
 from dpjax.posterior.posterior import Posterior
+from dpjax.posterior.reports import name_refused
 from dpjax.posterior.saving import Saved
 from dpjax.release import PrivateRelease
 

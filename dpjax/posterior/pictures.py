@@ -1,19 +1,22 @@
 """The pictures of a posterior; Matplotlib is imported when one is drawn."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
+from dpjax._util.lazy import implemented_by
 from dpjax.base import Key
-
-if TYPE_CHECKING:
-    from dpjax.posterior.posterior import Posterior
 
 __all__ = ["Pictures"]
 
 
 class Pictures:
-    """What a posterior can be seen by: its intervals, predictions, acceptance rates and tables."""
+    """What a posterior can be seen by: its intervals, predictions, acceptance rates and tables.
 
+    Each picture returns the Matplotlib axes that it was drawn into. Without Matplotlib it raises ImportError;
+    ``pip install "dpjax[plots]"`` installs it.
+    """
+
+    @implemented_by("dpjax.plot.intervals.plot_forest")
     def plot_forest(
         self,
         beside: Mapping[str, Any] | None = None,
@@ -35,23 +38,13 @@ class Pictures:
         axes
             As there.
 
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-
         Raises
         ------
-        ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         TypeError, ValueError
             If another answer has no draws, or not of the parameters asked for.
         """
-        from dpjax.plot.intervals import check_answers, forest
 
-        others = {} if beside is None else check_answers(beside)
-        return forest({**others, "dpjax": self}, names=names, level=level, axes=axes)
-
+    @implemented_by("dpjax.plot.predictive.plot_predictive")
     def plot_predictive(
         self,
         key: Key,
@@ -84,15 +77,8 @@ class Pictures:
         axes
             Matplotlib axes to draw into; by default those of a new figure.
 
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-
         Raises
         ------
-        ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         TypeError, ValueError
             If there are too few draws, places and labels do not fit the release, or a local release has several values
             for a record.
@@ -101,12 +87,8 @@ class Pictures:
         -----
         Some of many numbers are outside of their bars by chance: one in twenty at a level of 0.95.
         """
-        from dpjax.plot.predictive import plot_predictive
 
-        return plot_predictive(
-            cast("Posterior", self), key, num_samples=num_samples, level=level, show=show, labels=labels, axes=axes
-        )
-
+    @implemented_by("dpjax.plot.acceptance.plot_acceptance")
     def plot_acceptance(self, *, epsilon: float | None = None, axes: Any = None) -> Any:
         """How many proposals to each record were accepted in a sweep, and the least that theory allows for their mean.
 
@@ -122,22 +104,13 @@ class Pictures:
         axes
             Matplotlib axes to draw into; by default those of a new figure.
 
-        Returns
-        -------
-        matplotlib.axes.Axes
-            The axes.
-
         Raises
         ------
-        ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         TypeError, ValueError
             If no records were imputed, or ε is no positive number.
         """
-        from dpjax.plot.acceptance import plot_acceptance
 
-        return plot_acceptance(cast("Posterior", self), epsilon=epsilon, axes=axes)
-
+    @implemented_by("dpjax.plot.tables.plot_table")
     def plot_table(
         self,
         key: Key | None = None,
@@ -176,12 +149,7 @@ class Pictures:
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         TypeError, ValueError
             If the release is no noisy sum, the model's records are not of finitely many kinds, or places, labels and
             axes do not fit the release.
         """
-        from dpjax.plot.tables import plot_table
-
-        return plot_table(cast("Posterior", self), key, level=level, show=show, labels=labels, axes=axes)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dpjax._util.lazy import implemented_by
 from dpjax._util.printing import Printed
 from dpjax._util.spelling import takes_num_draws
 from dpjax._util.validation import check_count, check_key, fail
@@ -176,6 +177,7 @@ class Posterior(Printed, Pictures, Saved):
         """What may help if chains mix poorly, beyond what is already done."""
         return advise(self)
 
+    @implemented_by("dpjax.adapters.arviz.to_arviz")
     def to_arviz(self) -> Any:
         """The draws, reports and released value for ArviZ: InferenceData for arviz 0.23, a DataTree from 1.0 on.
 
@@ -184,9 +186,6 @@ class Posterior(Printed, Pictures, Saved):
         ImportError
             If arviz is not installed; it comes with ``pip install "dpjax[plots]"``.
         """
-        from dpjax.adapters.arviz import to_arviz
-
-        return to_arviz(self)
 
     def to_frame(self) -> Any:
         """The draws as a pandas DataFrame: a row for each draw, a column for each number, such as ``coef[0]``.

@@ -14,14 +14,14 @@ from dpjax.data_augmentation.refresh import PERIOD, RefreshTuning
 from dpjax.diagnostics.summary import Summary
 from dpjax.diagnostics.warnings import (
     STARTS,
-    free_numbers,
     name_late,
-    name_refused,
     name_stuck,
     warn_of_divergences,
     warn_of_nonfinite,
     warn_of_poor_mixing,
+    with_runs,
 )
+from dpjax.models.simulation import free_numbers
 
 if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
@@ -103,6 +103,16 @@ def stuck_of(posterior: "Posterior") -> list[str]:
     return name_stuck(draws, free, labels=posterior.labels) + (
         name_refused(rates, plan) if isinstance(plan, SweepPlan) else []
     )
+
+
+def name_refused(rates: np.ndarray, plan: SweepPlan, of: str = "the records") -> list[str]:
+    """The chains whose records accepted no proposal, by rates [chain, draw], unless the records move otherwise.
+
+    Counts that do not move in any chain may be the only ones that known totals allow.
+    """
+    refused = np.all(rates == 0, axis=1)
+    pinned = isinstance(plan.imputation, OwnLatentData) and np.all(refused)
+    return [with_runs(of, refused, "chain")] if np.any(refused) and not (plan.interweave or pinned) else []
 
 
 def advise(posterior: "Posterior") -> str:

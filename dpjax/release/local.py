@@ -5,7 +5,6 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from dpjax._util.printing import Printed
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Key, Records
@@ -14,12 +13,12 @@ from dpjax.release import json
 from dpjax.release.fields import FieldValues
 from dpjax.release.levels import in_words
 from dpjax.release.microdata import Microdata
-from dpjax.release.printing import show
+from dpjax.release.printing import Described, show
 
 
 @frozen_pytree
 @dataclass(frozen=True, eq=False, repr=False)
-class LocalRelease(FieldValues, Printed):
+class LocalRelease(FieldValues, Described):
     """One released value per record, independent of each other given the records.
 
     A dict of fields in place of the values makes `dpjax.Microdata` of them.
@@ -91,12 +90,6 @@ class LocalRelease(FieldValues, Printed):
     def __repr__(self) -> str:
         what = f"{in_words(self.field, self.levels)} of each record"
         return show("LocalRelease", what, self.channel, self.values, self.n)
-
-    def describe(self) -> str:
-        """What was released, by what noise, and what that promises, as by `dpjax.describe`."""
-        from dpjax.release.describe import describe
-
-        return describe(self)
 
     @property
     def is_noisy_sum(self) -> bool:

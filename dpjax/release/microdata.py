@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.printing import Printed
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_count, describe, fail, is_traced, name_of
 from dpjax.base import Array, Key, Records, Statistic
@@ -21,6 +20,7 @@ from dpjax.release import json
 from dpjax.release.base import PrivateRelease
 from dpjax.release.fields import FieldValues
 from dpjax.release.levels import to_codes
+from dpjax.release.printing import Described
 from dpjax.release.summed import Release
 from dpjax.release.unknown_count import check_number_known, number_in_words
 
@@ -29,7 +29,7 @@ __all__ = ["Microdata", "check_drawn_whole", "has_exact"]
 
 @frozen_pytree
 @dataclass(frozen=True, eq=False, repr=False)
-class Microdata(Printed):
+class Microdata(Described):
     """Several fields of each of n records, each field exact, perturbed by a channel of its own, or missing.
 
     Given the records all values are independent of each other. Exact values condition the model. Perturbed and missing
@@ -124,12 +124,6 @@ class Microdata(Printed):
         fields = ", ".join(f"`{name}` ({field.channel.words()})" for name, field in self.fields.items())
         beside = [] if self.summed is None else ["beside: " + repr(self.summed).splitlines()[1]]
         return "\n".join([f"Microdata of {number_in_words(self.n)}", f"fields: {fields}", *beside])
-
-    def describe(self) -> str:
-        """What was released, by what noise, and what that promises, as by `dpjax.describe`."""
-        from dpjax.release.describe import describe
-
-        return describe(self)
 
     @property
     def level_names(self) -> dict[str, tuple[str, ...]]:

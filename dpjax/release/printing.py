@@ -1,13 +1,24 @@
-"""A release in a few lines."""
+"""A release in a few lines, and in words."""
 
 from typing import Any
 
 import numpy as np
 
+from dpjax._util.lazy import implemented_by
+from dpjax._util.printing import Printed
 from dpjax._util.validation import SHOWN, is_traced, name_of
 from dpjax.release.unknown_count import number_in_words
 
-__all__ = ["show"]
+__all__ = ["Described", "show"]
+
+
+class Described(Printed):
+    """A release whose `repr` is a few lines."""
+
+    @implemented_by("dpjax.release.describe.describe")
+    def describe(self) -> str:
+        """What was released, by what noise, and what that promises, as by `dpjax.describe`."""
+        raise NotImplementedError
 
 
 def show(kind: str, what: str, mechanism: Any, value: Any, n: Any) -> str:

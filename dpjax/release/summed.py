@@ -10,7 +10,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from dpjax._util.printing import Printed
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
@@ -31,7 +30,7 @@ from dpjax.release.checks import (
     one_record,
     warn_where_coarse,
 )
-from dpjax.release.printing import show
+from dpjax.release.printing import Described, show
 from dpjax.release.tables import read_table
 from dpjax.release.unknown_count import (
     UnknownCount,
@@ -45,7 +44,7 @@ from dpjax.statistics.tables import Cells
 
 @frozen_pytree
 @dataclass(frozen=True, eq=False, repr=False)
-class Release(Printed):
+class Release(Described):
     """One released value, whose distribution given the records depends on their summed statistic alone.
 
     Parameters
@@ -220,12 +219,6 @@ class Release(Printed):
             return
         for mechanism, where in parts_of(self.mechanism, len(residual)):
             yield (mechanism, self.value[where], self.value[where]), where
-
-    def describe(self) -> str:
-        """What was released, by what noise, and what that promises, as by `dpjax.describe`."""
-        from dpjax.release.describe import describe
-
-        return describe(self)
 
     def __repr__(self) -> str:
         return show("Release", words_of(self.statistic), self.mechanism, self.value, self.n)

@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import scipy
 
+from dpjax._util.lazy import implemented_by
 from dpjax.diagnostics.summary import Summary, entry_names
 from dpjax.sampler_tests.drifts import TAIL, are_constant, columns, compare, covariance_over, rank_scores, ratio
 
@@ -237,6 +238,7 @@ class InvarianceTestResult:
 
     __repr__ = describe
 
+    @implemented_by("dpjax.plot.sampler_tests.plot_verdict")
     def plot(self, *, axes: Any = None) -> Any:
         """A plot of the medians and central 90 % of draws and ends, a row for each of up to 40 scalar parameters.
 
@@ -255,6 +257,3 @@ class InvarianceTestResult:
         ImportError
             If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
         """
-        from dpjax.plot.sampler_tests import plot_verdict
-
-        return plot_verdict(self, axes)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from dpjax._util.lazy import implemented_by
 from dpjax.diagnostics.summary import Summary, tabulate
 
 MAX_BINS = 20
@@ -96,6 +97,7 @@ class SBCResult:
         }
         return tabulate(figures)
 
+    @implemented_by("dpjax.plot.sampler_tests.plot_ranks")
     def plot(self, *, axes: Any = None) -> Any:
         """Histograms of the ranks of up to 24 quantities, with the bands that contain 99 % of their bars.
 
@@ -116,6 +118,3 @@ class SBCResult:
         ValueError
             If there are not as many axes as quantities.
         """
-        from dpjax.plot.sampler_tests import plot_ranks
-
-        return plot_ranks(self, axes)

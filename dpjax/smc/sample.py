@@ -17,8 +17,9 @@ from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterK
 from dpjax.data_augmentation.plan import SweepPlan, check_closed
 from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
-from dpjax.diagnostics.warnings import free_numbers, name_stuck, warn_of_nonfinite
+from dpjax.diagnostics.warnings import name_stuck, warn_of_nonfinite
 from dpjax.models.programs import jit_model
+from dpjax.models.simulation import free_numbers
 from dpjax.release import PrivateRelease
 from dpjax.release.microdata import check_drawn_whole
 from dpjax.smc.result import SMCSample, relative_error

@@ -9,9 +9,11 @@ import pytest
 
 import dpjax
 from dpjax import diagnostics
-from dpjax.diagnostics.warnings import free_numbers, name_refused, name_stuck, stuck_chains
+from dpjax.diagnostics.warnings import name_stuck, stuck_chains
 from dpjax.mcmc.until import Convergence, assess
 from dpjax.mixture.posterior import MixturePosterior
+from dpjax.models.simulation import free_numbers
+from dpjax.posterior.reports import name_refused
 from dpjax.private.runs.draws import PrivateDraws
 from dpjax.smc.sample import warn_of_stuck
 from tests.mcmc.conftest import MODEL, release_of

@@ -10,8 +10,8 @@ import pytest
 from numpyro import distributions as dist
 from numpyro.infer.util import potential_energy
 
-from dpjax import models, private
-from dpjax.private import Target, noise, numpyro_target
+from dpjax import models, numpyro_target, private
+from dpjax.private import Target, noise
 from tests.private.cases import ledger
 
 RNG = np.random.default_rng(4)

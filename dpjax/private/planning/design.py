@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.lazy import implemented_by
 from dpjax._util.validation import check_array, check_count, check_flag, check_key, check_share, fail
 from dpjax.base import Key, Model, Parameters
 from dpjax.clt.inputs import check_problem
@@ -88,6 +89,7 @@ class Design:
             flat = np.moveaxis(widths.reshape(*widths.shape[:3], -1), -1, 0)
             yield from zip(entry_names(name, {"width": widths[0, 0, 0]}), flat, strict=True)
 
+    @implemented_by("dpjax.plot.designs.plot_widths")
     def plot(self, *, axes: Any = None) -> Any:
         """The mean widths against ε, one panel for each scalar parameter and one line for each candidate.
 
@@ -108,9 +110,6 @@ class Design:
         ValueError
             If there are not as many axes as scalar parameters.
         """
-        from dpjax.plot.designs import plot_widths
-
-        return plot_widths(self, axes)
 
     def __repr__(self) -> str:
         return str(self.table())

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from dpjax._util.lazy import implemented_by
 from dpjax._util.validation import check_count, fail
 from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
 from dpjax.diagnostics.warnings import name_stuck, warn_of_poor_mixing
@@ -144,6 +145,7 @@ class PrivateDraws:
         warn_of_poor_mixing(table, REMEDY, name_stuck(named, free), STARTS)
         return table
 
+    @implemented_by("dpjax.adapters.arviz.private_to_arviz")
     def to_arviz(self, num_warmup: int = 0) -> Any:
         """The draws for ArviZ, and nothing that is not private; `num_warmup` as in `summary`.
 
@@ -152,9 +154,6 @@ class PrivateDraws:
         ImportError
             If arviz is not installed; it comes with ``pip install "dpjax[plots]"``.
         """
-        from dpjax.adapters.arviz import from_groups
-
-        return from_groups({"posterior": self.named_draws(num_warmup)})
 
     def __repr__(self) -> str:
         chains, draws = jax.tree.leaves(self.draws)[0].shape[:2]
