@@ -231,7 +231,7 @@ class CLTRun(Run):
         chains = gather_to_host(self.mesh, status.chains)
         step_size = jnp.exp(chains.search.log_step_size_avg)
         chains = chains._replace(step_size=step_size, search=search_from(step_size))
-        if self.schedule[status.segment].adapt:
+        if self.schedule[status.segment].tune:
             matrices = np.stack([shrunk_covariance(vectors) for vectors in status.draws.vector])
             chains = chains._replace(inverse_mass_matrix=jnp.asarray(matrices, step_size.dtype))
         return self.open_segment(status.segment + 1, chains)
@@ -256,7 +256,7 @@ def make_schedule(num_warmup: int, num_samples: int) -> tuple[Segment, ...]:
         stages, ends = np.asarray(build_schedule(num_warmup), int).reshape(-1, 2).T
     stops = np.flatnonzero((np.diff(stages, append=-1) != 0) | (ends == 1)) + 1
     windows = [
-        Segment("warm-up", int(start), int(stop - start), 1, adapt=bool(ends[stop - 1]))
+        Segment("warm-up", int(start), int(stop - start), 1, tune=bool(ends[stop - 1]))
         for start, stop in zip(np.append(0, stops), stops, strict=False)
     ]
     return (*windows, Segment("sampling", num_warmup, num_samples, 1))

@@ -18,7 +18,7 @@ from dpjax.coupling.sweeps import SweepInfo, sweep_records
 from dpjax.data_augmentation.counts import Counts
 from dpjax.data_augmentation.counts.starts import propose
 from dpjax.data_augmentation.counts.table import table_of
-from dpjax.data_augmentation.plan import check_closed
+from dpjax.data_augmentation.plan import check_tuned
 from dpjax.data_augmentation.problem import Problem, impute_by
 from dpjax.data_augmentation.refresh import RefreshTuning
 from dpjax.data_augmentation.sweep import build_kernel
@@ -181,7 +181,7 @@ def coupled_gibbs(
     problem = impute_by(model, release, imputation)
     chosen = problem.plan.imputation
     if isinstance(chosen, Counts):
-        check_closed(chosen, imputation)
+        check_tuned(chosen, imputation)
         if refresh is not None:
             fail("refresh", "refreshes of counts", "None where counts stand for the records", "Leave refresh out.")
         return coupled_counts(problem, sample_start)

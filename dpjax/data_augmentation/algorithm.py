@@ -6,7 +6,7 @@ from dpjax._util.jit import in_full_precision
 from dpjax._util.validation import check_instance, fail
 from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, check_tuning
-from dpjax.data_augmentation.plan import SweepPlan, check_closed
+from dpjax.data_augmentation.plan import SweepPlan, check_tuned
 from dpjax.data_augmentation.problem import augment, impute_by, with_noise
 from dpjax.data_augmentation.sweep import GibbsInfo, build_kernel, prior_tuning
 from dpjax.models.checks import check_fit
@@ -73,7 +73,7 @@ def gibbs(
     """
     choices = {"imputation": imputation, "interweave": interweave, "parameter_kernel": parameter_kernel}
     problem = augment(model, release, **(choices if plan is None else choices_of(plan, choices)))
-    check_closed(problem.plan.imputation, imputation)
+    check_tuned(problem.plan.imputation, imputation)
     problem = problem if plan is None else with_noise(problem, plan.noise)
     model, release = problem.model, problem.release
     kernel = build_kernel(model, release, problem.plan)
@@ -138,7 +138,7 @@ def impute(
     """
     check_fit(model, release)
     problem = impute_by(model, release, imputation)
-    check_closed(problem.plan.imputation, imputation)
+    check_tuned(problem.plan.imputation, imputation)
     known = check_parameters("parameters", model, parameters)
     model, release, kernel = problem.model, problem.release, problem.kernel
 

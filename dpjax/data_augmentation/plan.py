@@ -75,20 +75,20 @@ def show(part: Any) -> str:
     return repr(part) if is_dataclass(part) else getattr(part, "__qualname__", type(part).__name__)
 
 
-def is_open(imputation: Imputation) -> TypeGuard[Tunable]:
-    """Whether the imputation leaves a choice to the warm-up."""
-    return isinstance(imputation, Tunable) and imputation.is_open
+def needs_tuning(imputation: Imputation) -> TypeGuard[Tunable]:
+    """Whether the imputation leaves an option to the warm-up."""
+    return isinstance(imputation, Tunable) and imputation.needs_tuning
 
 
-def check_closed(imputation: Imputation, given: Any) -> None:
-    """Raise if the imputation, `given` perhaps as ``"auto"``, leaves a choice to the warm-up of `dpjax.sample`."""
-    if is_open(imputation):
+def check_tuned(imputation: Imputation, given: Any) -> None:
+    """Raise if the imputation, `given` perhaps as ``"auto"``, leaves an option to the warm-up of `dpjax.sample`."""
+    if needs_tuning(imputation):
         expected = "fixed numbers, as only the warm-up of dpjax.sample chooses them"
         remedy = "Pass dpjax.imwg(), dpjax.soma(attempts) or dpjax.pcn(block, correlation)."
         fail("imputation", repr(given or imputation), expected, remedy)
 
 
-def has_parts(plan: SweepPlan, n: int) -> bool:
+def takes_parts(plan: SweepPlan, n: int) -> bool:
     """Whether sweeps of n records between refreshes may be over parts of them: where their noise moves, too."""
     systematic = isinstance(plan.imputation, IMwG) and plan.imputation.scan == "systematic"
     return plan.refresh and systematic and plan.noise != "held" and n <= parts.MAX_RECORDS

@@ -22,7 +22,7 @@ from dpjax.data_augmentation.parameters import (
     choose_kernel,
     should_move_noise,
 )
-from dpjax.data_augmentation.plan import Noise, SweepPlan, is_open, show
+from dpjax.data_augmentation.plan import Noise, SweepPlan, needs_tuning, show
 from dpjax.data_augmentation.records.forms import OwnLatentData, is_collapsed, is_constrained, latent_form
 from dpjax.data_augmentation.records.imwg import imwg
 from dpjax.data_augmentation.records.microdata import values_summed_out
@@ -88,20 +88,21 @@ class Problem:
         return replace(self, plan=replace(self.plan, **choices))
 
     @cached_property
-    def closed(self) -> Imputation:
-        """The imputation with every open option at some valid value; itself where none is open."""
+    def imputation_with_defaults(self) -> Imputation:
+        """The imputation with a default for every option that is left to the warm-up."""
         imputation = self.plan.imputation
-        return imputation.closed(self.model, self.release) if is_open(imputation) else imputation
+        return imputation.with_defaults(self.model, self.release) if needs_tuning(imputation) else imputation
 
     @cached_property
-    def held(self) -> Imputation:
-        """The imputation by which latent data move while the parameters are held, with every open option closed."""
-        return self.closed.given_parameters() if isinstance(self.closed, OwnLatentData) else self.closed
+    def conditional_imputation(self) -> Imputation:
+        """The imputation by which latent data move given the parameters, with those defaults."""
+        imputation = self.imputation_with_defaults
+        return imputation.given_parameters() if isinstance(imputation, OwnLatentData) else imputation
 
     @cached_property
     def kernel(self) -> ImputationKernel:
-        """The kernel of the latent data, with every open option closed; an error where it does not fit."""
-        return self.closed(self.model, self.release)
+        """The kernel of the latent data, with those defaults; an error if it does not fit."""
+        return self.imputation_with_defaults(self.model, self.release)
 
     def state_shapes(self, axes: tuple[int, ...]) -> GibbsState:
         """The shapes and types of the states of chains with these leading axes."""
@@ -278,12 +279,12 @@ def refresh_obstacle(problem: Problem) -> str:
     return "known totals, which new counts hardly ever have" if known else ""
 
 
-def adapt_plan(problem: Problem, state: GibbsState, key: Key) -> SweepPlan:
-    """The plan with the imputation's open options chosen at the chains' states [chain, ...]."""
+def tune_plan(problem: Problem, state: GibbsState, key: Key) -> SweepPlan:
+    """The plan with every option of the imputation chosen at the chains' states [chain, ...]."""
     plan = problem.plan
-    if not is_open(plan.imputation):
+    if not needs_tuning(plan.imputation):
         return plan
-    chosen = plan.imputation.adapt(key, problem.model, problem.release, state.latent, state.parameters)
+    chosen = plan.imputation.tune(key, problem.model, problem.release, state.latent, state.parameters)
     return replace(plan, imputation=chosen)
 
 

@@ -184,10 +184,10 @@ def fit_refresh(old: RefreshTuning, whitening: Tuning) -> RefreshTuning:
     """
     # On the host: each operation on the device would be compiled.
     location, factor = np.asarray(whitening.location), np.asarray(whitening.factor)
-    fine = np.all(np.isfinite(location), axis=-1) & np.all(np.isfinite(factor), axis=(-2, -1))
-    fitted = np.where(fine[..., None], location, np.asarray(old.location))
-    scaled = np.where(fine[..., None, None], factor * (SCALE**0.5 / SPREAD), np.asarray(old.factor))
-    arrays = fitted, scaled, np.where(fine, PRIOR_SHARE, 1.0)
+    finite = np.all(np.isfinite(location), axis=-1) & np.all(np.isfinite(factor), axis=(-2, -1))
+    fitted = np.where(finite[..., None], location, np.asarray(old.location))
+    scaled = np.where(finite[..., None, None], factor * (SCALE**0.5 / SPREAD), np.asarray(old.factor))
+    arrays = fitted, scaled, np.where(finite, PRIOR_SHARE, 1.0)
     names = "location", "factor", "prior_share"
     return old._replace(
         **{name: jnp.asarray(array.astype(location.dtype)) for name, array in zip(names, arrays, strict=True)}
@@ -293,10 +293,10 @@ class Candidates(NamedTuple):
 def alone(model: Model, tuning: RefreshTuning, from_prior: Array, state: GibbsState) -> Candidates:
     """A state without other candidates."""
     weight = state.latent.log_density + log_weight(model, state.parameters, tuning, from_prior)
-    fine = (weight < jnp.inf) & all_finite((state.parameters, state.latent.records))
-    log_weights = jnp.where(fine, weight, -jnp.inf)[None]
+    finite = (weight < jnp.inf) & all_finite((state.parameters, state.latent.records))
+    log_weights = jnp.where(finite, weight, -jnp.inf)[None]
     vectors = jnp.zeros((0, tuning.location.size), tuning.location.dtype)
-    return Candidates(state, None, vectors, log_weights, jnp.zeros_like(weight), (~fine).astype(int))
+    return Candidates(state, None, vectors, log_weights, jnp.zeros_like(weight), (~finite).astype(int))
 
 
 def weigh(
@@ -331,10 +331,10 @@ def weigh(
     own = log_noise(state.parameters)
     in_turn = len(vectors) * release.n > MOST_TOGETHER
     weights, densities = jax.lax.map(weigh_vector, vectors) if in_turn else jax.vmap(weigh_vector)(vectors)
-    fine = weights < jnp.inf
-    log_weights = jnp.concatenate([first.log_weights + own, jnp.where(fine, weights, -jnp.inf)])
+    finite = weights < jnp.inf
+    log_weights = jnp.concatenate([first.log_weights + own, jnp.where(finite, weights, -jnp.inf)])
     total = jax.nn.logsumexp(jnp.append(densities, own))
-    return Candidates(state, noise, vectors, log_weights, total, first.num_nonfinite + jnp.sum(~fine))
+    return Candidates(state, noise, vectors, log_weights, total, first.num_nonfinite + jnp.sum(~finite))
 
 
 def density_of_noise(model: Model, noise: Any) -> Callable[[Parameters], Array]:

@@ -18,7 +18,7 @@ from dpjax.data_augmentation.parameters import (
     fit_step_size,
     fit_to_prior,
 )
-from dpjax.data_augmentation.plan import SweepPlan, has_parts
+from dpjax.data_augmentation.plan import SweepPlan, takes_parts
 from dpjax.data_augmentation.records.forms import OwnLatentData, is_collapsed
 from dpjax.data_augmentation.records.local import has_windows
 from dpjax.data_augmentation.records.microdata import values_summed_out
@@ -127,7 +127,7 @@ def build_sweep(model: Model, release: PrivateRelease, plan: SweepPlan) -> Sweep
     centred = build_centred_step(model, plan.parameter_kernel)
     interweaving = build_second_step(model, release, plan) if plan.interweave else None
     impute = plan.imputation(model, release)
-    impute_parts = build_partial_kernel(model, release, plan.imputation) if has_parts(plan, release.n) else None
+    impute_parts = build_partial_kernel(model, release, plan.imputation) if takes_parts(plan, release.n) else None
 
     def move(
         rng_key: Key, state: GibbsState, tuning: Tuning | None, parts: Parts | None = None

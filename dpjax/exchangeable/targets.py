@@ -49,8 +49,8 @@ class SummedTarget:
     Parameters
     ----------
     density
-        A `Release`, or any object with its ``contributions``, ``origin``, ``log_density_at`` and ``log_densities_at``.
-        For a release the proposals come from the model, whose density cancels from the weights.
+        A `Release`, or an object with its `contributions`, `noisy_sum`, `log_density_at` and `log_densities_at`. For a
+        release the proposals come from the model, whose density cancels from the weights.
     n
         The number of records.
     """
@@ -63,8 +63,8 @@ class SummedTarget:
         return self.density.contributions(records)
 
     def summarize(self, columns: Array) -> Array:
-        """Minus the residual origin − Σ columns [d], so that a proposal adds to it."""
-        return jnp.sum(columns, axis=1) - self.density.origin
+        """Minus the residual noisy sum − Σ columns [d], so that a proposal adds to it."""
+        return jnp.sum(columns, axis=1) - self.density.noisy_sum
 
     def log_weight(self, summary: Array, columns: Array) -> Array:
         """The log-density at the residual."""
@@ -104,7 +104,7 @@ class SumDensity:
 
     def __init__(self, log_density: Function, log_proposal: Function, statistic: Function, n: int) -> None:
         self.log_density, self.log_proposal, self.statistic, self.n = log_density, log_proposal, statistic, n
-        self.origin = jnp.zeros((), float)
+        self.noisy_sum = jnp.zeros((), float)
 
     def contributions(self, records: Any) -> Array:
         """The statistic and log q of each record [d + 1, m]."""

@@ -17,7 +17,7 @@ from dpjax.clt.starts import check_starts, find_starts
 from dpjax.data_augmentation.counts import counts
 from dpjax.data_augmentation.counts.form import find_obstacle, prefers_counts
 from dpjax.data_augmentation.parameters.coordinates import to_vector
-from dpjax.data_augmentation.plan import check_closed
+from dpjax.data_augmentation.plan import check_tuned
 from dpjax.data_augmentation.problem import Problem, impute_by
 from dpjax.likelihood.approximate import Approximate, scale_rules
 from dpjax.likelihood.imputed import Imputed
@@ -129,7 +129,7 @@ def choose_latent(model: Model, release: PrivateRelease, imputation: Imputation 
     """The problem of the imputation asked for, or else of counts if they fit, and of records."""
     problem = impute_by(model, release, counts() if imputation is None and counts_fit(model, release) else imputation)
     if imputation is not None:
-        check_closed(problem.plan.imputation, imputation)
+        check_tuned(problem.plan.imputation, imputation)
     return problem
 
 
@@ -147,7 +147,7 @@ def open_surface(
     if method == "clt":
         return open_approximate(key, model, release, start)
     problem = choose_latent(model, release, imputation)
-    model, release, held = problem.model, problem.release, problem.held
+    model, release, held = problem.model, problem.release, problem.conditional_imputation
     surface = Imputed(model=model, release=release, imputation=held, num_chains=num_chains)
     several = None if start is None else jax.tree.map(lambda leaf: jnp.stack([leaf] * num_chains), start)
     search_key, climb_key = jax.random.split(key)

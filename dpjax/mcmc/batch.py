@@ -14,7 +14,7 @@ from dpjax._util.jit import compiling, jit_unoptimized
 from dpjax._util.validation import fail
 from dpjax.base import Array, Imputation, Key, Model
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
-from dpjax.data_augmentation.plan import check_closed
+from dpjax.data_augmentation.plan import check_tuned
 from dpjax.data_augmentation.problem import Problem, augment, problem_of, with_equal_capacity, with_refresh
 from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
@@ -130,13 +130,13 @@ def sample_batch(
     first = augment(model, given[0], imputation, interweave, parameter_kernel, allow_counts=counts_allowed)
     first = with_refresh(first, refresh)
     if imputation is not None:
-        check_closed(first.plan.imputation, imputation)
+        check_tuned(first.plan.imputation, imputation)
     check_derived(model)
     mesh = choose_mesh(devices, len(given), "the number of releases")
     problems = with_equal_capacity([first, *(problem_of(model, release, first.plan) for release in given[1:])])
     keys = split_keys(key, np.arange(len(given)), num_chains)
     schedule, kept = make_schedule(num_warmup, num_samples, thin), None if collect is None else OfState(collect)
-    problem = problems[0].planned(imputation=noisiest(problems).closed)
+    problem = problems[0].planned(imputation=noisiest(problems).imputation_with_defaults)
     stacked = stack(check_formed([each.release for each in problems]))
     run = BatchRun(problem=problem, releases=stacked, collect=kept, keys=keys, schedule=schedule, mesh=mesh)
     with at_work(None):

@@ -20,7 +20,7 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, fit_step_size, fit_to_prior
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.refresh import Rates, RefreshTuning
-from dpjax.mcmc.run import Collect, PosteriorRun, adapt, advance_chains, choose_capacity
+from dpjax.mcmc.run import Collect, PosteriorRun, advance_chains, choose_capacity, tune_to_draws
 from dpjax.mcmc.step import Chains
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
@@ -102,16 +102,16 @@ def bind(collect: CollectOfRelease | None, release: PrivateRelease) -> Collect |
 
 
 @jit_model
-def tune_all(model: Model, keys: Key) -> Tuning:
+def tune_all_to_prior(model: Model, keys: Key) -> Tuning:
     """The tuning of each release [release, ...], fitted to draws from the prior of its own."""
     fitted: Tuning = jax.lax.map(partial(fit_to_prior, model=model), keys)
     return fitted
 
 
 @jit_model
-def adapt_all(model: Model, parameters: Parameters) -> Tuning:
+def tune_all_to_draws(model: Model, parameters: Parameters) -> Tuning:
     """The tuning of each release [release, ...] by its own draws [release, chain, draw, ...]."""
-    fitted: Tuning = jax.vmap(lambda draws: adapt(model, draws))(parameters)
+    fitted: Tuning = jax.vmap(lambda draws: tune_to_draws(model, draws))(parameters)
     return fitted
 
 
@@ -147,8 +147,8 @@ class BatchRun(PosteriorRun):
     DRAW_AXIS: ClassVar[int] = 1
     SHARED: ClassVar[tuple[str, ...]] = OF_RELEASE
     PROGRAM: ClassVar[Callable[..., Any]] = staticmethod(run_batch)
-    TUNE: ClassVar[Any] = staticmethod(tune_all)
-    ADAPT: ClassVar[Any] = staticmethod(adapt_all)
+    TUNE_TO_PRIOR: ClassVar[Any] = staticmethod(tune_all_to_prior)
+    TUNE_TO_DRAWS: ClassVar[Any] = staticmethod(tune_all_to_draws)
 
     releases: PrivateRelease
 

@@ -13,8 +13,8 @@ from jax.sharding import Mesh
 from dpjax._util.jit import jit_unoptimized
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, fit_step_size, fit_to_prior, fit_tuning
-from dpjax.data_augmentation.plan import SweepPlan, is_open
-from dpjax.data_augmentation.problem import Problem, adapt_plan
+from dpjax.data_augmentation.plan import SweepPlan, needs_tuning
+from dpjax.data_augmentation.problem import Problem, tune_plan
 from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.records.unknown_number import check_room
 from dpjax.data_augmentation.refresh import Rates, RefreshTuning, prior_alone
@@ -147,7 +147,7 @@ def tune_to_prior(model: Model, key: Key) -> Tuning:
 
 
 @jit_model
-def adapt(model: Model, parameters: Parameters) -> Tuning:
+def tune_to_draws(model: Model, parameters: Parameters) -> Tuning:
     """The tuning fitted to draws [chain, draw, ...] of all chains together."""
 
     def merge(leaf: Array) -> Array:
@@ -169,8 +169,8 @@ class PosteriorRun(Run):
     """
 
     PROGRAM: ClassVar[Callable[..., Any]] = staticmethod(run_chunk)
-    TUNE: ClassVar[Any] = staticmethod(tune_to_prior)
-    ADAPT: ClassVar[Any] = staticmethod(adapt)
+    TUNE_TO_PRIOR: ClassVar[Any] = staticmethod(tune_to_prior)
+    TUNE_TO_DRAWS: ClassVar[Any] = staticmethod(tune_to_draws)
 
     problem: Problem
     collect: Any
@@ -186,9 +186,9 @@ class PosteriorRun(Run):
     def first_plan(self) -> SweepPlan | None:
         """The plan of the first segment; None where the starts decide it."""
         imputation = self.problem.plan.imputation
-        if is_open(imputation) and not isinstance(imputation, OwnLatentData):
+        if needs_tuning(imputation) and not isinstance(imputation, OwnLatentData):
             return None
-        return replace(self.problem.plan, imputation=self.problem.closed)
+        return replace(self.problem.plan, imputation=self.problem.imputation_with_defaults)
 
     @cached_property
     def most_draws(self) -> int:
@@ -217,7 +217,7 @@ class PosteriorRun(Run):
     def open(self, state: GibbsState, tuning: Tuning | None, refresh: RefreshTuning | None) -> Status:
         """The status before the first step, with chains at the given starts, to which the step size is fitted."""
         tuning = self.adapt_step(0, tuning, state)
-        plan = self.first_plan or adapt_plan(self.problem, state, self.keys.plan)
+        plan = self.first_plan or tune_plan(self.problem, state, self.keys.plan)
         return self.open_segment(0, Kernel(plan, tuning, refresh), state)
 
     def open_segment(self, segment: int, kernel: Kernel, state: GibbsState) -> Status:
@@ -242,7 +242,7 @@ class PosteriorRun(Run):
         kernel, state = self.adapt_kernel(status), status.chains.state
         if status.segment == 0:
             # At the starts the plan was a guess; now the chains have come some way.
-            plan = adapt_plan(self.problem, gather_to_host(self.mesh, state), self.keys.plan)
+            plan = tune_plan(self.problem, gather_to_host(self.mesh, state), self.keys.plan)
             kernel = kernel._replace(plan=plan)
         elif status.segment == CHECKED:
             kernel = kernel._replace(plan=check_surrogate(kernel.plan, status.draws.info))
@@ -252,10 +252,10 @@ class PosteriorRun(Run):
         """The kernel of the next segment, adapted to the draws of one where the schedule says so."""
         model, n, segment = self.problem.model, self.problem.release.n, self.schedule[status.segment]
         plan, tuning, refresh = status.kernel
-        if not segment.adapt or (tuning is None and refresh is None):
+        if not segment.tune or (tuning is None and refresh is None):
             return Kernel(plan, tuning, refresh)
         draws = status.draws.parameters
-        fitted = type(self).ADAPT.unoptimized(model, draws)
+        fitted = type(self).TUNE_TO_DRAWS.unoptimized(model, draws)
         if tuning is not None:
             tuning = fitted._replace(step_size=tuning.step_size)
             tuning = self.adapt_step(status.segment + 1, tuning, gather_to_host(self.mesh, status.chains.state))
@@ -298,7 +298,7 @@ class PosteriorRun(Run):
     def first_tuning(self) -> Tuning | None:
         """The tuning fitted to the prior; None where no step of the sweep uses one."""
         uses_tuning, given = self.problem.plan.uses_tuning, (self.problem.model, self.keys.tuning)
-        return type(self).TUNE.unoptimized(*given) if uses_tuning else None
+        return type(self).TUNE_TO_PRIOR.unoptimized(*given) if uses_tuning else None
 
     @cached_property
     def first_refresh(self) -> RefreshTuning | None:
@@ -310,7 +310,7 @@ class PosteriorRun(Run):
     def tuning_shapes(self) -> Tuning | None:
         """The shapes and types of the tuning."""
         uses_tuning, given = self.problem.plan.uses_tuning, (self.problem.model, self.keys.tuning)
-        return type(self).TUNE.eval_shape(*given) if uses_tuning else None
+        return type(self).TUNE_TO_PRIOR.eval_shape(*given) if uses_tuning else None
 
 
 def place_of(segment: int, tried: tuple[Rates, ...]) -> int:
@@ -330,17 +330,17 @@ def check_surrogate(plan: SweepPlan, info: dict[str, Array]) -> SweepPlan:
     return replace(plan, noise="moved")
 
 
-def make_schedule(num_warmup: int, num_samples: int, thin: int, adapt: bool = True) -> tuple[Segment, ...]:
+def make_schedule(num_warmup: int, num_samples: int, thin: int, tune: bool = True) -> tuple[Segment, ...]:
     """The segments of a run; they depend on these numbers only.
 
     A warm-up of fewer than 64 steps is made without adaptation, and so are the last steps of a warm-up that is no
-    multiple of 16. Without `adapt` the windows stay, and what was fitted before the run is left as it is.
+    multiple of 16. Without `tune` the windows stay, and what was fitted before the run is left as it is.
     """
     unit = num_warmup // sum(WINDOWS)
     lengths = WINDOWS if unit >= MIN_WINDOW else ()
     segments: list[Segment] = []
     for length in lengths:
-        segments.append(Segment("warm-up", next_step(segments), unit, length, adapt=adapt))
+        segments.append(Segment("warm-up", next_step(segments), unit, length, tune=tune))
     rest = num_warmup - next_step(segments)
     if rest:
         segments.append(Segment("warm-up", next_step(segments), rest, 1))

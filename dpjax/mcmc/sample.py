@@ -170,7 +170,7 @@ def sample(
     initial = default_initial(problem) if initial is None else initial
     mesh = choose_mesh(devices, num_chains)
     path = None if checkpoint is None else check_path(checkpoint, mesh)
-    schedule = make_schedule(num_warmup, num_samples, thin, adapt=not asked)
+    schedule = make_schedule(num_warmup, num_samples, thin, tune=not asked)
     problem = move_noise(problem) if has_check(schedule) else problem
     run = PosteriorRun(
         problem=with_refresh(problem, refresh),

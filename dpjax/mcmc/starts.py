@@ -20,7 +20,7 @@ from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.refresh import RefreshTuning, fit_refresh
 from dpjax.mcmc.inputs import refused_by_name
-from dpjax.mcmc.run import PosteriorRun, adapt
+from dpjax.mcmc.run import PosteriorRun, tune_to_draws
 from dpjax.mechanisms.base import parts_of
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, noise_size, parameter_shapes
@@ -248,7 +248,7 @@ class Distance(NamedTuple):
         return jax.lax.scan(attempt, state.latent.statistic, changes)[1]
 
     def _from(self, statistic: Array) -> Array:
-        near = jnp.sum(jnp.abs(self.release.origin - statistic) / self.scale)
+        near = jnp.sum(jnp.abs(self.release.noisy_sum - statistic) / self.scale)
         beyond = list(distances_beyond(self.release, statistic))
         # However large the noise is, that counts less than one record too many.
         return sum(beyond) + near / (1 + near) if beyond else near
@@ -330,7 +330,7 @@ def tune_by(run: PosteriorRun, draws: Parameters) -> tuple[Tuning | None, Refres
     plan = run.problem.plan
     if not (plan.uses_tuning or plan.refresh):
         return None, None
-    fitted = adapt.unoptimized(run.problem.model, draws)
+    fitted = tune_to_draws.unoptimized(run.problem.model, draws)
     refresh = None if run.first_refresh is None else fit_refresh(run.first_refresh, fitted)
     return fitted if plan.uses_tuning else None, refresh
 
@@ -338,4 +338,4 @@ def tune_by(run: PosteriorRun, draws: Parameters) -> tuple[Tuning | None, Refres
 def equilibrate(key: Key, run: PosteriorRun, states: GibbsState) -> GibbsState:
     """States [chain, ...] whose records have had time to reach their distribution given parameters and release."""
     problem = run.problem
-    return impute_all(problem.model, problem.held, key, problem.release, states, jnp.asarray(SWEEPS))
+    return impute_all(problem.model, problem.conditional_imputation, key, problem.release, states, jnp.asarray(SWEEPS))

@@ -21,7 +21,7 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised
 from dpjax.numerics.next_floats import next_below
 
-__all__ = ["Mechanism", "adapt", "as_mechanism", "is_mechanism", "parts_of"]
+__all__ = ["Mechanism", "as_mechanism", "convert_mechanisms", "is_mechanism", "parts_of"]
 
 OPTIONAL = frozenset(
     {
@@ -466,8 +466,8 @@ def as_mechanism(value: Any) -> Mechanism:
     return value if isinstance(value, Mechanism) and not all_leaves([value]) else BareMechanism(value)
 
 
-def adapt(noun: Any, *names: str) -> None:
-    """Make the mechanisms in these fields of a frozen dataclass `Mechanism` objects."""
+def convert_mechanisms(noun: Any, *names: str) -> None:
+    """Convert what is in these fields of a frozen dataclass by `as_mechanism`."""
     for name in names:
         object.__setattr__(noun, name, as_mechanism(getattr(noun, name)))
 

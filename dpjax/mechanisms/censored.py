@@ -11,7 +11,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, fail, is_traced, name_of, summarize
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Mechanism, adapt, as_floating, where_near
+from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms, where_near
 from dpjax.mechanisms.promises import Promise, Sums
 
 __all__ = ["PartitionSelection"]
@@ -49,7 +49,7 @@ class Bounded(Mechanism):
     upper: Array | float | None = None
 
     def __post_init__(self) -> None:
-        adapt(self, "mechanism")
+        convert_mechanisms(self, "mechanism")
         check_tails(self.mechanism, wrapped=self.wraps_rounded)
         for name, bound in zip(("lower", "upper"), read_bounds(self.lower, self.upper, self.bound_remedy), strict=True):
             object.__setattr__(self, name, bound)

@@ -206,8 +206,8 @@ class Coarsened(Mechanism):
         """How many numbers can be published, and how larger counts are."""
         last = len(self.published) - 1
         beyond = {None: f"no count is above {last}", 0: f"all counts from {last} on are one"}
-        told = beyond.get(self.period, f"the rule repeats every {self.period} counts")
-        return f"none, but counts are coarsened by a rule; {told}"
+        reach = beyond.get(self.period, f"the rule repeats every {self.period} counts")
+        return f"none, but counts are coarsened by a rule; {reach}"
 
     def promise(self, sums: Sums) -> NoReturn:
         """None: a count is known to lie in a set."""

@@ -10,7 +10,7 @@ import numpy as np
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, check_count, check_positive_number, fail, is_traced, name_of
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Mechanism, adapt, as_floating
+from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
 from dpjax.mechanisms.promises import Promise, Sums
 
 __all__ = ["Modulo"]
@@ -70,7 +70,7 @@ class Modulo(Mechanism):
     reach: float = field(init=False, default=0, repr=False, metadata={"static": True})
 
     def __post_init__(self) -> None:
-        adapt(self, "mechanism")
+        convert_mechanisms(self, "mechanism")
         noise = self.mechanism
         if not (noise.has_tails and noise.adds_noise and noise.inner is None):
             remedy = "Pass such as dpjax.DiscreteLaplace, dpjax.Gaussian or a dpjax.mechanisms.SumOf."

@@ -10,7 +10,7 @@ import numpy as np
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_count, fail, name_of
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Mechanism, adapt, as_floating, as_mechanism, is_mechanism
+from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism, convert_mechanisms, is_mechanism
 from dpjax.mechanisms.promises import Sums, Unpromised
 
 __all__ = ["NoisyVariance"]
@@ -63,7 +63,7 @@ class NoisyVariance(Mechanism):
             fail(
                 "noise", name_of(self.noise), "a mechanism that adds real noise to one number", remedy, error=TypeError
             )
-        adapt(self, "noise")
+        convert_mechanisms(self, "noise")
         check_count("n", self.n, "Pass the public number of records.", least=2)
         check_count("degrees", self.degrees, "Pass n or n - 1.")
 

@@ -11,7 +11,7 @@ from dpjax._util.validation import check_array, is_traced
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import checked_scale
-from dpjax.mechanisms.base import Mechanism, adapt, as_floating, where_near
+from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms, where_near
 from dpjax.mechanisms.censored import check_tails
 from dpjax.mechanisms.promises import Promise, Sums
 from dpjax.numerics.tails import log_complement
@@ -65,7 +65,7 @@ class Rounded(Mechanism):
     step: Array | float
 
     def __post_init__(self) -> None:
-        adapt(self, "mechanism")
+        convert_mechanisms(self, "mechanism")
         check_tails(self.mechanism)
         remedy = "Pass the distance between published values, such as 100."
         object.__setattr__(self, "step", checked_scale(self.step, remedy, "step"))

@@ -89,7 +89,7 @@ def check_integer_noise(model: Model, release: Release | FieldValues) -> None:
 
 def whole_sums_of(release: Release | FieldValues) -> Iterator[tuple[Any, slice | None]]:
     """The mechanisms with integer noise, and the coordinates of the statistic that must be whole; None for all."""
-    size = release.origin.size if isinstance(release, Release) else release.observed.shape[-1]
+    size = release.noisy_sum.size if isinstance(release, Release) else release.observed.shape[-1]
     parts = parts_of(release.mechanism, size)
     for mechanism, where in parts:
         for place in mechanism.whole_sums(where.stop - where.start):

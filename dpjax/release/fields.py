@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, fail, summarize_error
 from dpjax.base import Array, Key, Records
-from dpjax.mechanisms.base import Mechanism, adapt
+from dpjax.mechanisms.base import Mechanism, convert_mechanisms
 from dpjax.release.checks import (
     as_local_values,
     check_is_mechanism,
@@ -39,7 +39,7 @@ class FieldValues:
         if not isinstance(self.field, str):
             fail("field", repr(self.field), "the name of a record field", "Pass a string.", error=TypeError)
         check_is_mechanism(self._name("channel"), self.channel)
-        adapt(self, "channel")
+        convert_mechanisms(self, "channel")
         self._check_channel()
         codes, levels = to_codes(self._name("values"), self.values, self.levels)
         check_number_of(levels, self.channel)

@@ -115,17 +115,17 @@ def _check_release(argument: str, release: Any) -> None:
     if not isinstance(release, Release):
         remedy = "Pass instances of dpjax.Release, one after the other."
         fail(argument, name_of(release), "a Release, a LocalRelease or Microdata", remedy, error=TypeError)
-    if len(release.value) > len(release.origin):
+    if len(release.value) > len(release.noisy_sum):
         remedy = "More draws than the statistic has coordinates stand alone."
         given = f"{len(release.value)} values drawn by {name_of(release.mechanism)}"
-        fail(argument, given, f"at most {len(release.origin)}, as its statistic has", remedy, error=TypeError)
+        fail(argument, given, f"at most {len(release.noisy_sum)}, as its statistic has", remedy, error=TypeError)
 
 
 def fill_up(release: Release) -> Release:
     """The release with as many values as its statistic has coordinates: zeros follow those that a mechanism drew."""
     if release.is_noisy_sum:
         return release
-    value = jnp.pad(release.value, (0, len(release.origin) - len(release.value)))
+    value = jnp.pad(release.value, (0, len(release.noisy_sum) - len(release.value)))
     with warnings.catch_warnings():
         # The user was warned where the release was made.
         warnings.simplefilter("ignore", PrecisionWarning)

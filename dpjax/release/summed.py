@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
-from dpjax.mechanisms.base import Mechanism, adapt, parts_of
+from dpjax.mechanisms.base import Mechanism, convert_mechanisms, parts_of
 from dpjax.numerics import all_finite, sum_rows
 from dpjax.numerics.sums import are_summed_at_once, sum_records, zero_if_finite
 from dpjax.release import json
@@ -102,7 +102,7 @@ class Release(Described):
         object.__setattr__(self, "statistic", statistic)
         value = as_vector("value", numbers, remedy, statistic.num_categories if isinstance(statistic, Cells) else ())
         check_mechanism("mechanism", self.mechanism, value.shape)
-        adapt(self, "mechanism")
+        convert_mechanisms(self, "mechanism")
         total = check_statistic(self.statistic, self.mechanism, value)
         check_summed(self.mechanism, value, total)
         check_value("value", value, self.mechanism)
@@ -132,11 +132,11 @@ class Release(Described):
         return self.mechanism.drawn_size is None
 
     @property
-    def origin(self) -> Array:
-        """The value [d], or zeros if that is no noisy sum.
+    def noisy_sum(self) -> Array:
+        """The noisy sum [d]: the value, or zeros if that is none.
 
-        Samplers carry the *residual* [d] = origin − summed statistic. For a noisy sum it is the noise that the present
-        records imply, whose density is the likelihood. For draws given a histogram it is minus the histogram.
+        Samplers carry the *residual* [d], noisy sum − summed statistic. It is the noise that the present records imply,
+        whose density is the likelihood. For draws given a histogram it is minus the histogram.
         """
         return self.value if self.is_noisy_sum else jnp.zeros(dimension_of(self.statistic), self.value.dtype)
 
@@ -174,7 +174,7 @@ class Release(Described):
         return self.log_density(self.total(records))
 
     def log_density_at(self, residual: Array) -> Array:
-        """The log-density [] of the value if the residual, origin − summed statistic, is the one given [d]."""
+        """The log-density [] of the value if the residual, noisy sum − summed statistic, is the one given [d]."""
         return reduce(add, (log_density_at(*part, residual[where]) for part, where in self._parts(residual)))
 
     def log_densities_at(self, residuals: Array) -> Array:
@@ -209,13 +209,13 @@ class Release(Described):
             if is_refusal(error):
                 raise
             fail_on_record(self.statistic, record, error)
-        origin = jax.eval_shape(lambda: self.origin)
-        check_contribution(result, origin)
+        noisy_sum = jax.eval_shape(lambda: self.noisy_sum)
+        check_contribution(result, noisy_sum)
 
     def _parts(self, residual: Array) -> Iterator[tuple[tuple[Mechanism, Array, Array], slice]]:
-        """Mechanism, value and origin of each part of the release, and its coordinates of the residual [d, ...]."""
+        """Mechanism, value and noisy sum of each part of the release, and its coordinates of the residual [d, ...]."""
         if not self.is_noisy_sum:
-            yield (self.mechanism, self.value, self.origin), slice(None)
+            yield (self.mechanism, self.value, self.noisy_sum), slice(None)
             return
         for mechanism, where in parts_of(self.mechanism, len(residual)):
             yield (mechanism, self.value[where], self.value[where]), where
@@ -272,7 +272,7 @@ def finite_total(release: Release, records: Records) -> tuple[Array, Array]:
     The statistic need not show it: a histogram leaves out NaN.
     """
     dtype, numbers = release.value.dtype, sum(prod(leaf.shape[1:]) for leaf in jax.tree.leaves(records))
-    if not are_summed_at_once(release.origin.size + numbers):
+    if not are_summed_at_once(release.noisy_sum.size + numbers):
         return release.total(records), all_finite(records)
     sums = sum_records(lambda records: (*release.contributions(records), zero_if_finite(records, dtype)), records)
     return sums[:-1], jnp.isfinite(sums[-1])
@@ -298,17 +298,17 @@ def as_sum(
     return release
 
 
-def log_density_at(mechanism: Mechanism, value: Array, origin: Array, residual: Array) -> Array:
-    """The log-density [] of the value given the statistic origin − residual [d]."""
+def log_density_at(mechanism: Mechanism, value: Array, noisy_sum: Array, residual: Array) -> Array:
+    """The log-density [] of the value given the statistic, noisy sum − residual [d]."""
     if mechanism.adds_noise:
         return jnp.sum(mechanism.log_noise(residual))
-    return mechanism.log_density(value, origin - residual)
+    return mechanism.log_density(value, noisy_sum - residual)
 
 
-def log_densities_at(mechanism: Mechanism, value: Array, origin: Array, residuals: Array) -> Array:
-    """The log-density [m] of the value given the statistic origin − residual, for each column of residuals [d, m]."""
+def log_densities_at(mechanism: Mechanism, value: Array, noisy_sum: Array, residuals: Array) -> Array:
+    """The log-density [m] of the value given noisy sum − residual, for each column of residuals [d, m]."""
     if mechanism.is_opaque or not mechanism.is_elementwise:
-        return jax.vmap(partial(log_density_at, mechanism, value, origin), in_axes=1)(residuals)
+        return jax.vmap(partial(log_density_at, mechanism, value, noisy_sum), in_axes=1)(residuals)
     # Parameters [d] become [d, 1], so that the columns need neither a loop nor a transposition.
     columns = jax.tree.map(as_column, mechanism)
     if columns.adds_noise:

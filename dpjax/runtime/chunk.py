@@ -40,7 +40,7 @@ class Segment(NamedTuple):
         How many draws it makes of each chain.
     thin
         How many steps they are apart.
-    adapt
+    tune
         Whether the kernel is adapted to these draws at its end.
     """
 
@@ -48,7 +48,7 @@ class Segment(NamedTuple):
     start: int
     draws: int
     thin: int
-    adapt: bool = False
+    tune: bool = False
 
     @property
     def stop(self) -> int:

@@ -20,11 +20,11 @@ from dpjax._util.validation import check_count, check_flag, check_instance, chec
 from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, fit_step_size
 from dpjax.data_augmentation.plan import SweepPlan
-from dpjax.data_augmentation.problem import Problem, adapt_plan, augment
+from dpjax.data_augmentation.problem import Problem, augment, tune_plan
 from dpjax.diagnostics import convergence
 from dpjax.diagnostics.summary import entry_names
 from dpjax.diagnostics.warnings import warn_of_nonfinite
-from dpjax.mcmc.run import adapt
+from dpjax.mcmc.run import tune_to_draws
 from dpjax.mcmc.starts import impute_all
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters
@@ -240,11 +240,12 @@ def run(
     pairs = start_at(first_key, model, release, plan, paired(starts, max(size, MIN_RECORD_SETS) // 2))
     warmup = RecordWarmup(num_warmup or 0, settled=True)
     if num_warmup is None:
-        warmup, pairs = choose_num_warmup(settle_key, model, release, problem.held, pairs)
-    plan = adapt_plan(problem, pairs, plan_key)
-    tuning = adapt.unoptimized(model, draws) if plan.uses_tuning else None
+        warmup, pairs = choose_num_warmup(settle_key, model, release, problem.conditional_imputation, pairs)
+    plan = tune_plan(problem, pairs, plan_key)
+    tuning = tune_to_draws.unoptimized(model, draws) if plan.uses_tuning else None
     tuning = fit_step_size(step_key, model, plan.parameter_kernel, tuning, pairs.parameters, pairs.latent.records)
-    advance = partial(run_batch, model, release, problem.held, plan, tuning, warmup.num_sweeps, num_sweeps)
+    sweeps = problem.conditional_imputation, plan, tuning, warmup.num_sweeps, num_sweeps
+    advance = partial(run_batch, model, release, *sweeps)
     ends, num_nonfinite = run_batches(batch_key, model, release, plan, starts, size, advance, bar)
     return InvarianceTestResult(draws, starts, ends, num_sweeps, warmup.num_sweeps, warmup.settled), num_nonfinite
 

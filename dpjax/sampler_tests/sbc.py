@@ -24,7 +24,7 @@ from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_count, check_hashable_function, check_key, fail, summarize_error
 from dpjax.base import Array, Imputation, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterKernel
-from dpjax.data_augmentation.plan import check_closed
+from dpjax.data_augmentation.plan import check_tuned
 from dpjax.data_augmentation.problem import Problem, augment, problem_of, with_equal_capacity
 from dpjax.mcmc.batch import begin, split_keys
 from dpjax.mcmc.batch_run import BatchRun, most_together
@@ -165,7 +165,7 @@ def sbc(
     check_fit(model, release_design)
     fitted = model if fit is None else fit
     problem = augment(fitted, release_design, imputation, interweave, parameter_kernel)
-    check_closed(problem.plan.imputation, imputation)
+    check_tuned(problem.plan.imputation, imputation)
     check_same_parameters(model, fitted)
     true = problem if fit is None else problem_of(model, release_design, problem.plan)
     true, problem = with_equal_capacity([true, problem])
@@ -224,7 +224,7 @@ def make_schedule(num_warmup: int, num_samples: int, thin: int) -> tuple[Segment
     unit = ceil(num_warmup / (sum(WINDOWS) * num_samples))
     starts = np.cumsum([0, *WINDOWS]) * unit * num_samples
     windows = [
-        Segment("warm-up", int(start), num_samples, unit * length, adapt=True)
+        Segment("warm-up", int(start), num_samples, unit * length, tune=True)
         for start, length in zip(starts[:-1], WINDOWS, strict=True)
     ]
     return (*windows, Segment("sampling", int(starts[-1]), num_samples, thin))

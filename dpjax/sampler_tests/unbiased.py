@@ -60,8 +60,8 @@ def coupled_pairs(posterior: Posterior, problem: Problem, starts: Parameters, dr
     TypeError, ValueError
         If no coupling of chains is known for the model, the release or the imputation; see `dpjax.coupling`.
     """
-    known = isinstance(problem.closed, (FreshProposals, OwnLatentData))
-    problem = problem.planned(imputation=problem.closed if known else imwg())
+    known = isinstance(problem.imputation_with_defaults, (FreshProposals, OwnLatentData))
+    problem = problem.planned(imputation=problem.imputation_with_defaults if known else imwg())
     built = BUILT.setdefault(posterior, {})
     which = (problem.plan.imputation, len(next(iter(starts.values()))))
     if which not in built:

@@ -14,7 +14,7 @@ from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_array, check_count, check_key, fail
 from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterKernel
-from dpjax.data_augmentation.plan import SweepPlan, check_closed
+from dpjax.data_augmentation.plan import SweepPlan, check_tuned
 from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import name_stuck, warn_of_nonfinite
@@ -103,7 +103,7 @@ def sample_smc(
     check_share(target_ess)
     check_drawn_whole(release)
     problem = augment(model, release, imputation, interweave, parameter_kernel)
-    check_closed(problem.plan.imputation, imputation)
+    check_tuned(problem.plan.imputation, imputation)
     labels = model.entry_labels(release.level_names | model.level_names)
     model, release, target = problem.model, problem.release, jnp.asarray(target_ess, float)
     numbers = num_islands, num_particles, num_sweeps

@@ -15,4 +15,4 @@ def test_windows_are_those_of_stan(num_warmup):
     assert [window.start for window in windows[1:]] == [window.stop for window in windows[:-1]]
     with jax.numpy_dtype_promotion("standard"):
         ends = np.asarray(build_schedule(num_warmup)).reshape(-1, 2)[:, 1]
-    assert [window.stop for window in windows if window.adapt] == (np.flatnonzero(ends) + 1).tolist()
+    assert [window.stop for window in windows if window.tune] == (np.flatnonzero(ends) + 1).tolist()

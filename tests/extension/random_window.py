@@ -33,12 +33,12 @@ class RandomWindow:
         return step
 
     @property
-    def is_open(self) -> bool:
+    def needs_tuning(self) -> bool:
         return self.size == "auto"
 
-    def closed(self, model: Any, release: Any) -> "RandomWindow":
+    def with_defaults(self, model: Any, release: Any) -> "RandomWindow":
         return replace(self, size=1)
 
-    def adapt(self, key: Any, model: Any, release: Any, latent: dpjax.base.Latent, parameters: dict) -> "RandomWindow":
+    def tune(self, key: Any, model: Any, release: Any, latent: dpjax.base.Latent, parameters: dict) -> "RandomWindow":
         """Half of the records where all chains have a density that is finite, else one."""
         return replace(self, size=release.n // 2 if jnp.all(jnp.isfinite(latent.log_density)) else 1)

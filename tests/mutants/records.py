@@ -14,7 +14,7 @@ MUTANTS = (
         "data_augmentation/records/imwg.py",
         "return systematic_sweep(release, latent.records, proposals, uniforms, block, window)",
         "current = release.contributions(latent.records)\n"
-        "        decisions = decide(release, release.origin - latent.statistic, "
+        "        decisions = decide(release, release.noisy_sum - latent.statistic, "
         "release.contributions(proposals) - current, uniforms, block, window)\n"
         "        return finish(release, tree_where(decisions.accepted, proposals, latent.records), decisions.residual, "
         "decisions.log_density, decisions.accepted.astype(int), jnp.sum(decisions.broken), decisions.num_rounds)",

@@ -122,7 +122,7 @@ MUTANTS = (
     Mutant(
         "A density that is not of additive noise is taken at the residual",
         "release/summed.py",
-        "return mechanism.log_density(value, origin - residual)",
+        "return mechanism.log_density(value, noisy_sum - residual)",
         "return mechanism.log_density(value, residual)",
         ("release/test_release.py",),
     ),

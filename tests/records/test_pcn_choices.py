@@ -8,7 +8,7 @@ import pytest
 import dpjax
 from dpjax import models, statistics
 from dpjax.data_augmentation.plan import SweepPlan
-from dpjax.data_augmentation.problem import adapt_plan, augment
+from dpjax.data_augmentation.problem import augment, tune_plan
 from dpjax.data_augmentation.records.imwg import sum_blocks
 from dpjax.data_augmentation.records.pcn import CORRELATIONS, candidate_blocks, expected_jump
 from dpjax.models.simulation import GibbsState, init_state
@@ -41,7 +41,7 @@ def states(release: dpjax.Release) -> GibbsState:
 def choose(model: dpjax.Model, scale: float, imputation: object = "auto") -> object:
     release = make_release(scale)
     problem = augment(model, release, imputation)
-    return adapt_plan(problem, states(release), jax.random.key(2)).imputation
+    return tune_plan(problem, states(release), jax.random.key(2)).imputation
 
 
 def test_much_noise_gives_large_blocks_of_independent_proposals() -> None:

@@ -144,7 +144,7 @@ def test_the_backend_chooses_the_window(build: object, monkeypatch: pytest.Monke
 
 def test_a_tuned_plan_keeps_its_window() -> None:
     open_choice = augment(NORMAL, BOUNDED, dpjax.pcn(window=7))
-    assert open_choice.closed == dpjax.pcn(1, 0.0, window=7)
+    assert open_choice.imputation_with_defaults == dpjax.pcn(1, 0.0, window=7)
 
 
 @pytest.mark.x64
@@ -164,7 +164,7 @@ def test_records_with_noise_of_their_own_need_no_window() -> None:
     theta = {"mean": jnp.zeros(2), "variance": jnp.ones(2)}
     records = {"y": jnp.zeros((2, 3))}
     latent = jax.vmap(lambda records: init_latent(local, records))(records)
-    assert dpjax.imwg(window="auto").adapt(jax.random.key(1), NORMAL, local, latent, theta) == dpjax.imwg(window=1)
+    assert dpjax.imwg(window="auto").tune(jax.random.key(1), NORMAL, local, latent, theta) == dpjax.imwg(window=1)
 
 
 def test_an_open_window_makes_no_kernel() -> None:

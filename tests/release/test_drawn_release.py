@@ -22,7 +22,7 @@ def test_the_density_is_the_mechanism_s_at_the_counts() -> None:
     counts = np.histogram(records["y"], BINS.edges)[0].astype(float)
     expected = np.log(0.95 * 4 * counts / N + 0.05)[[0, 0, 0, 2, 3, 1]].sum()
     np.testing.assert_allclose(RELEASE.log_likelihood(records), expected, rtol=1e-5)
-    residual = RELEASE.origin - RELEASE.total(records)
+    residual = RELEASE.noisy_sum - RELEASE.total(records)
     np.testing.assert_allclose(RELEASE.log_density_at(residual), expected, rtol=1e-5)
     np.testing.assert_allclose(RELEASE.log_densities_at(residual[:, None]), [expected], rtol=1e-5)
 

@@ -109,7 +109,7 @@ def test_the_warm_up_has_windows_of_as_many_draws_as_are_ranked() -> None:
     assert [segment.draws for segment in schedule] == [19] * 5
     assert [segment.thin for segment in schedule] == [2, 2, 4, 8, 7]
     assert [segment.start for segment in schedule[1:]] == [segment.stop for segment in schedule[:-1]]
-    assert [segment.adapt for segment in schedule] == [True] * 4 + [False]
+    assert [segment.tune for segment in schedule] == [True] * 4 + [False]
 
 
 def of_ranks(ranks: np.ndarray, num_samples: int) -> SBCResult:

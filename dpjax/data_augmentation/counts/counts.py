@@ -120,19 +120,19 @@ class Counts:
         return replace(self, collapse=False)
 
     @property
-    def is_open(self) -> bool:
+    def needs_tuning(self) -> bool:
         """Whether the width is left to the warm-up."""
         return self.width == "auto"
 
-    def closed(self, model: Model, release: PrivateRelease) -> "Counts":
+    def with_defaults(self, model: Model, release: PrivateRelease) -> "Counts":
         """With windows fitted to the spread that noise and, given parameters, equally likely cells leave the moves."""
-        if not self.is_open:
+        if not self.needs_tuning:
             return self
         formed = count_form(model, release)
         collapsed, noisy = self.is_collapsed(*formed), as_sum(formed[1])
         return replace(self, width=widest(expect_spreads(table_of(formed[1]), noisy, collapsed)))
 
-    def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "Counts":
+    def tune(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "Counts":
         """With windows fitted to the conditional distributions of the moves at the chains' states.
 
         Those expected without a state stay if they are at most twice as wide: another program takes seconds to compile.

@@ -63,8 +63,8 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
         return "a model of records without a listed support", expected, remedy
     if not model.exchangeable:
         return "a model of records that are not identically distributed", "exchangeable records", remedy
-    if len(release.value) > len(release.origin):
-        return f"{len(release.value)} values of {len(release.origin)} sums", "no more values than sums", remedy
+    if len(release.value) > len(release.noisy_sum):
+        return f"{len(release.value)} values of {len(release.noisy_sum)} sums", "no more values than sums", remedy
     if obstacle := find_obstacle_of_mechanisms(release, num_cells):
         return *obstacle, remedy
     if not 1 < num_cells <= LARGEST_SUPPORT:

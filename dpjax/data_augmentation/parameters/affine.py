@@ -115,9 +115,9 @@ def approximate_frame(
     scaled = slopes / variance[:, None]
     root = jnp.linalg.cholesky(jnp.eye(size, dtype=variance.dtype) + product(slopes.T, scaled))
     gain = cho_solve((root, True), scaled.T)
-    fine = jnp.all(jnp.isfinite(gain)) & jnp.all(jnp.isfinite(root))
+    finite = jnp.all(jnp.isfinite(gain)) & jnp.all(jnp.isfinite(root))
     eye = jnp.eye(size, dtype=variance.dtype)
-    return FrameApproximation(sums, release.value, jnp.where(fine, gain, 0.0), jnp.where(fine, root, eye))
+    return FrameApproximation(sums, release.value, jnp.where(finite, gain, 0.0), jnp.where(finite, root, eye))
 
 
 class Space(NamedTuple):
@@ -213,13 +213,13 @@ def build_affine_step(
         )
         new = space.split(state.position)
         again = place(*new)
-        fine = jnp.isfinite(start.logdensity) & is_possible(model, new[0], again)
-        accepted = fine
+        finite = jnp.isfinite(start.logdensity) & is_possible(model, new[0], again)
+        accepted = finite
         if by_surrogate:
             log_ratio = release.log_likelihood(again) - likelihood(*new)
             log_ratio -= release.log_likelihood(records) - likelihood(*old)
             accepted &= jnp.log(decision_uniforms(decision_key, ())) < log_ratio
-        report = InterweavingInfo(jnp.sum(info.num_shrink), jnp.all(info.is_accepted) & accepted, (~fine).astype(int))
+        report = InterweavingInfo(jnp.sum(info.num_shrink), jnp.all(info.is_accepted) & accepted, (~finite).astype(int))
         return tree_where(accepted, new[0], parameters), tree_where(accepted, again, records), report
 
     return step

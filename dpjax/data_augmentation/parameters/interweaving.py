@@ -73,8 +73,8 @@ def build_interweaving_step(
         start, state, info = elliptical_moves(move_key, log_density, whitening.whiten(vector))
         moved = constrain(own, unravel(whitening.colour(state.position)))
         again = records_of(moved, noise)
-        fine = jnp.isfinite(start.logdensity) & is_possible(model, moved, again)
-        return tree_where(fine, moved, parameters), tree_where(fine, again, records), make_report(info, fine)
+        finite = jnp.isfinite(start.logdensity) & is_possible(model, moved, again)
+        return tree_where(finite, moved, parameters), tree_where(finite, again, records), make_report(info, finite)
 
     return step
 
@@ -92,12 +92,12 @@ def likelihood_of_noise(model: Model, release: PrivateRelease, noise: Any) -> Ca
 
     def log_likelihood(parameters: Parameters) -> Array:
         records = records_of(parameters, noise)
-        value, fine = density_and_finite(release, records)
+        value, finite = density_and_finite(release, records)
         if noise_log_density is not None:
             value += jnp.sum(noise_log_density(parameters, noise))
         if form.possible is not None:
-            fine &= jnp.all(form.possible(parameters, noise))
-        return jnp.where(fine, value, -jnp.inf)
+            finite &= jnp.all(form.possible(parameters, noise))
+        return jnp.where(finite, value, -jnp.inf)
 
     return log_likelihood
 
@@ -106,8 +106,8 @@ def density_and_finite(release: PrivateRelease, records: Records) -> tuple[Array
     """The log-density [] of the value given the records, and whether all their numbers are finite []."""
     if not isinstance(release, Release):
         return release.log_likelihood(records), all_finite(records)
-    total, fine = finite_total(release, records)
-    return release.log_density(total), fine
+    total, finite = finite_total(release, records)
+    return release.log_density(total), finite
 
 
 def likelihood_of_sum(
@@ -142,9 +142,9 @@ def elliptical_moves(
     return start, state, info
 
 
-def make_report(info: SliceInfo, fine: Array) -> InterweavingInfo:
-    """The report of some moves, which were undone unless all was fine []."""
-    return InterweavingInfo(jnp.sum(info.num_shrink), jnp.all(info.is_accepted), (~fine).astype(int))
+def make_report(info: SliceInfo, finite: Array) -> InterweavingInfo:
+    """The report of some moves, which were undone unless all was finite []."""
+    return InterweavingInfo(jnp.sum(info.num_shrink), jnp.all(info.is_accepted), (~finite).astype(int))
 
 
 def build_summed_step(
@@ -168,9 +168,9 @@ def build_summed_step(
         def weigh(moved: Parameters) -> Array:
             return log_weights(model, release, windows, moved, records)
 
-        moved, fine, info = move_summed(move_key, model, tuning, parameters, weigh)
+        moved, finite, info = move_summed(move_key, model, tuning, parameters, weigh)
         again = records | {release.field: choose_candidates(choice_key, windows, weigh(moved))}
-        return tree_where(fine, moved, parameters), tree_where(fine, again, records), make_report(info, fine)
+        return tree_where(finite, moved, parameters), tree_where(finite, again, records), make_report(info, finite)
 
     return step
 
@@ -193,9 +193,9 @@ def build_enumerated_step(
         def weigh(moved: Parameters) -> Array:
             return levels.log_weights(model, moved, records)
 
-        moved, fine, info = move_summed(move_key, model, tuning, parameters, weigh)
+        moved, finite, info = move_summed(move_key, model, tuning, parameters, weigh)
         again = choose_levels(choice_key, levels.values, weigh(moved), records).records
-        return tree_where(fine, moved, parameters), tree_where(fine, again, records), make_report(info, fine)
+        return tree_where(finite, moved, parameters), tree_where(finite, again, records), make_report(info, finite)
 
     return step
 

@@ -128,7 +128,7 @@ def sweep(
     rows = tree_where(present, jax.tree.map(lambda leaf: leaf[order], rows), births)
     current = contributions(rows)
     # The sum is recomputed in each sweep, so that rounding does not accumulate.
-    residual = release.origin - jnp.sum(jnp.where(present[None], current, 0), axis=1)
+    residual = release.noisy_sum - jnp.sum(jnp.where(present[None], current, 0), axis=1)
     state = ScanState(residual, release.log_density_at(residual), number)
 
     signs = jnp.where(present, -1, 1)
@@ -143,7 +143,7 @@ def sweep(
     info = ImputationInfo(accepted / (order.size + jnp.sum(present)), accepted[None], broken + more_broken)
     place = jnp.argsort(~present, stable=True)
     moved = join(jax.tree.map(lambda leaf: leaf[place][None], rows), state.number[None])
-    return Latent(moved, release.origin - state.residual, state.log_density), info
+    return Latent(moved, release.noisy_sum - state.residual, state.log_density), info
 
 
 def contributions_of(release: Release) -> Callable[[Records], Array]:

@@ -88,17 +88,18 @@ class Tunable(Imputation, Protocol):
     """
 
     @property
-    def is_open(self) -> bool:
-        """Whether an option is still to be chosen; no kernel can be built until it is."""
+    def needs_tuning(self) -> bool:
+        """Whether an option is left to the warm-up; no kernel can be built until it is chosen."""
 
-    def closed(self, model: Model, release: PrivateRelease) -> Self:
-        """The imputation with every open option at some valid value, a likely one if that can be known without a state.
+    def with_defaults(self, model: Model, release: PrivateRelease) -> Self:
+        """The imputation with a default for every option left to the warm-up.
 
-        `dpjax.sample` builds its kernel before the warm-up, to refuse a model or release that does not fit.
+        A default is a likely value if that needs no state. `dpjax.sample` builds this kernel before the warm-up, to
+        refuse a model or release that does not fit.
         """
 
-    def adapt(self, key: Key, model: Model, release: Any, latent: Latent, parameters: Parameters) -> Self:
-        """The imputation with every open option chosen at the chains' states.
+    def tune(self, key: Key, model: Model, release: Any, latent: Latent, parameters: Parameters) -> Self:
+        """The imputation with every option left to the warm-up chosen at the chains' states.
 
         Parameters
         ----------

@@ -32,9 +32,9 @@ from dpjax.data_augmentation.records.rounds import (
     Window,
     check_window,
     choose_window,
-    closed_window,
     decide_in_rounds,
     window_of,
+    window_with_default,
 )
 from dpjax.data_augmentation.records.unknown_number import DataSetSum, data_set_form
 from dpjax.numerics import decision_uniforms, tree_where
@@ -78,16 +78,16 @@ class IMwG:
         return 0
 
     @property
-    def is_open(self) -> bool:
+    def needs_tuning(self) -> bool:
         """Whether the window is left to the warm-up."""
         return self.window == "auto"
 
-    def closed(self, model: Model, release: PrivateRelease) -> "IMwG":
+    def with_defaults(self, model: Model, release: PrivateRelease) -> "IMwG":
         """With the default window of the backend."""
         del model, release
-        return replace(self, window=closed_window(self.window))
+        return replace(self, window=window_with_default(self.window))
 
-    def adapt(self, key: Key, model: Model, release: PrivateRelease, latent: Latent, parameters: Parameters) -> "IMwG":
+    def tune(self, key: Key, model: Model, release: PrivateRelease, latent: Latent, parameters: Parameters) -> "IMwG":
         """With the window of least cost at the chains' states."""
         return replace(self, window=choose_window(key, self, model, release, latent, parameters))
 
@@ -202,7 +202,7 @@ class Progress(NamedTuple):
 
 def start_sweep(release: Release, records: Records) -> Progress:
     """The progress before the first piece."""
-    residual, zero = release.origin - release.total(records), jnp.zeros((), int)
+    residual, zero = release.noisy_sum - release.total(records), jnp.zeros((), int)
     return Progress(residual, release.log_density_at(residual), records, jnp.zeros(release.n, int), zero, zero)
 
 
@@ -257,7 +257,7 @@ def systematic_sweep(
     """
     current = release.contributions(records)
     # The sum is recomputed in each sweep, so that rounding does not accumulate.
-    residual = release.origin - jnp.sum(current, axis=1)
+    residual = release.noisy_sum - jnp.sum(current, axis=1)
     decisions = decide(release, residual, release.contributions(proposals) - current, uniforms, block, window)
     moved = tree_where(decisions.accepted, proposals, records)
     where, num_broken = (decisions.residual, decisions.log_density), jnp.sum(decisions.broken)
@@ -319,7 +319,7 @@ def random_sweep(
 ) -> tuple[Latent, ImputationInfo]:
     """One sweep as a function of its innovations: proposal k is made to record ``places[k]``, for k = 0, ..., n - 1."""
     current = release.contributions(records)
-    residual = release.origin - jnp.sum(current, axis=1)
+    residual = release.noisy_sum - jnp.sum(current, axis=1)
 
     def attempt(carry: Any, proposal: Any) -> Any:
         residual, log_density, current, source = carry

@@ -383,13 +383,13 @@ def movable(release: Microdata, name: str) -> Array:
 class Expansion(NamedTuple):
     """The log-density [n] at numbers, and the Normal distribution that has its slope and curvature there.
 
-    `fine` [n] says where the curvature is negative, so that there is one.
+    `concave` [n] says where the curvature is negative, so that there is one.
     """
 
     log_density: Array
     mean: Array
     scale: Array
-    fine: Array
+    concave: Array
 
 
 def expand(log_density: Callable[[Array], Array], numbers: Array) -> Expansion:
@@ -401,9 +401,9 @@ def expand(log_density: Callable[[Array], Array], numbers: Array) -> Expansion:
         return value, slope
 
     (value, first), (_, second) = jax.jvp(slope, (numbers,), (ones,))
-    fine = (second < 0) & jnp.isfinite(first) & jnp.isfinite(second)
-    precision = jnp.where(fine, -second, 1.0)
-    return Expansion(value, numbers + jnp.where(fine, first, 0.0) / precision, 1 / jnp.sqrt(precision), fine)
+    concave = (second < 0) & jnp.isfinite(first) & jnp.isfinite(second)
+    precision = jnp.where(concave, -second, 1.0)
+    return Expansion(value, numbers + jnp.where(concave, first, 0.0) / precision, 1 / jnp.sqrt(precision), concave)
 
 
 def move_by_curvature(model: Model, release: Microdata, name: str, place: Place) -> Move:
@@ -419,12 +419,12 @@ def move_by_curvature(model: Model, release: Microdata, name: str, place: Place)
         present = records[name][(slice(None), *place)]
         noise = jax.random.normal(noise_key, present.shape, present.dtype)
         here = expand(log_density, present)
-        numbers = jnp.where(here.fine & free, here.mean + here.scale * noise, present)
+        numbers = jnp.where(here.concave & free, here.mean + here.scale * noise, present)
         there = expand(log_density, numbers)
         back = (present - there.mean) / there.scale
         log_ratio = there.log_density - here.log_density + (noise**2 - back**2) / 2 + jnp.log(here.scale / there.scale)
         log_uniforms = jnp.log(decision_uniforms(accept_key, present.shape))
-        accepted = free & here.fine & there.fine & (log_uniforms < proper_density(log_ratio))
+        accepted = free & here.concave & there.concave & (log_uniforms < proper_density(log_ratio))
         return Moved(records_at(jnp.where(accepted, numbers, present)), accepted, jnp.array(0))
 
     return move

@@ -22,7 +22,7 @@ from dpjax._util.validation import check_count, describe, fail
 from dpjax.base import Array, ImputationKernel, Key, Latent, Model, Parameters
 from dpjax.data_augmentation.records.imwg import build_systematic_kernel, sum_blocks
 from dpjax.data_augmentation.records.proposals import build_proposal, check_noisy, proposal_at
-from dpjax.data_augmentation.records.rounds import Window, check_window, choose_window, closed_window, window_of
+from dpjax.data_augmentation.records.rounds import Window, check_window, choose_window, window_of, window_with_default
 from dpjax.data_augmentation.records.soma import candidate_sizes
 from dpjax.models.programs import jit_model
 from dpjax.models.record_noise import has_scores
@@ -74,18 +74,18 @@ class PCN:
         return build_systematic_kernel(model, release, proposal, self.block, window_of(self.window))
 
     @property
-    def is_open(self) -> bool:
+    def needs_tuning(self) -> bool:
         """Whether block, correlation or window is left to the warm-up."""
         return "auto" in (self.block, self.correlation, self.window)
 
-    def closed(self, model: Model, release: PrivateRelease) -> "PCN":
-        """With independent proposals to single records, in the default window of the backend, for every open choice."""
+    def with_defaults(self, model: Model, release: PrivateRelease) -> "PCN":
+        """With independent proposals to single records, in the default window of the backend, by default."""
         del model, release
         block = 1 if self.block == "auto" else self.block
         correlation = 0.0 if self.correlation == "auto" else self.correlation
-        return PCN(block, correlation, closed_window(self.window))
+        return PCN(block, correlation, window_with_default(self.window))
 
-    def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "PCN":
+    def tune(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "PCN":
         """With the block and correlation that move the statistic most for their cost, and then the cheapest window."""
         block_key, window_key = jax.random.split(key)
         blocks = candidate_blocks(release.n) if self.block == "auto" else (self.block,)
@@ -224,7 +224,7 @@ def num_repeats(n: int) -> int:
 
 def expected_jump(release: Release, latent: Latent, changes: Array, weights: Array) -> Array:
     """Σ min(1, η′/η) |change|² over the changes [d, blocks] of the statistic, its coordinates weighted by [d]."""
-    residual = release.origin - latent.statistic
+    residual = release.noisy_sum - latent.statistic
     log_densities = proper_density(release.log_densities_at(residual[:, None] - changes))
     acceptance = jnp.exp(jnp.minimum(log_densities - latent.log_density, 0.0))
     return jnp.sum(acceptance * (product(weights, changes**2)))

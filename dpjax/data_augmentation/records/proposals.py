@@ -109,12 +109,12 @@ def finish(
     Parameters
     ----------
     residual : [d]
-        ``release.origin`` less the summed statistic of the records.
+        ``release.noisy_sum`` less the summed statistic of the records.
     accepted : [n]
         How many proposals each record took.
     """
     info = ImputationInfo(jnp.sum(accepted) / release.n, accepted, num_nonfinite, num_rounds)
-    return Latent(records, release.origin - residual, log_density), info
+    return Latent(records, release.noisy_sum - residual, log_density), info
 
 
 def build_proposal(model: Model, correlated: bool) -> Proposal:

@@ -24,9 +24,9 @@ __all__ = [
     "Window",
     "check_window",
     "choose_window",
-    "closed_window",
     "decide_in_rounds",
     "window_of",
+    "window_with_default",
 ]
 
 WINDOW = 256
@@ -138,8 +138,8 @@ def window_of(window: Window) -> int:
     return default_window() if window is None else int(window)
 
 
-def closed_window(window: Window) -> int | None:
-    """The window, or None, the default of the backend, if it is open."""
+def window_with_default(window: Window) -> int | None:
+    """The window, or None, the default of the backend, if it is left to the warm-up."""
     return None if window == "auto" else window
 
 

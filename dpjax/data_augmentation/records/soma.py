@@ -59,16 +59,16 @@ class SOMA:
         return attempts
 
     @property
-    def is_open(self) -> bool:
+    def needs_tuning(self) -> bool:
         """Whether the number of attempts is left to the warm-up."""
         return self.attempts == "auto"
 
-    def closed(self, model: Model, release: PrivateRelease) -> "SOMA":
+    def with_defaults(self, model: Model, release: PrivateRelease) -> "SOMA":
         """With all n attempts."""
         del model, release
         return replace(self, attempts=None)
 
-    def adapt(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "SOMA":
+    def tune(self, key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> "SOMA":
         """With the best number of attempts at the chains' states."""
         return replace(self, attempts=choose_attempts(key, model, release, latent, parameters))
 
@@ -170,7 +170,7 @@ def sweep(
     all reads come after the write, XLA makes it in place. So a step costs O(d attempts) and not O(d n).
     """
     current = release.contributions(records)
-    residual = release.origin - jnp.sum(current, axis=1)
+    residual = release.noisy_sum - jnp.sum(current, axis=1)
 
     def attempt(carry: Any, proposal: Any) -> Any:
         residual, log_density, current, written, column = carry
@@ -229,7 +229,7 @@ def mean_acceptance(
     def chain(key: Key, latent: Latent, parameters: Parameters) -> Array:
         proposals = release.contributions(model.sample_records(key, parameters, NUM_PROPOSALS)).T
         tried = release.contributions(jax.tree.map(lambda field: field[: sizes[-1]], latent.records))
-        residual = release.origin - latent.statistic
+        residual = release.noisy_sum - latent.statistic
 
         def proposal(contribution: Array) -> Array:
             log_weights = proper_density(release.log_densities_at((residual - contribution)[:, None] + tried))

@@ -247,7 +247,7 @@ def moments_of_rows(model: Model, statistic: Statistic, value: Array, key: Key) 
 @jax.jit
 def bound_log_likelihood(release: Release, mean: Array, sd: Array, numbers: Array) -> Array:
     """An upper bound of log p(value | n) for each number n [k], from the rows' moments [parameters, d]."""
-    value = release.origin
+    value = release.noisy_sum
 
     def of_sum(number: Array, mean: Array, sd: Array) -> Array:
         # The mean itself is known from some rows only.
