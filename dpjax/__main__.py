@@ -74,7 +74,7 @@ def run_demo(options: argparse.Namespace) -> None:
 
 def run_doctor(options: argparse.Namespace) -> None:
     """Print the report."""
-    print(report())
+    print(describe_environment())
 
 
 def is_double() -> bool:
@@ -87,7 +87,7 @@ def program_folder() -> str | None:
     return jax.config.values.get("jax_compilation_cache_dir")
 
 
-def report() -> str:
+def describe_environment() -> str:
     """Versions, devices, threads, precision and the folder for compiled programs, one per line, and advice."""
     facts = {
         "dpjax": f"{__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",

@@ -76,7 +76,7 @@ class ImportanceSample:
             The probabilities of the quantiles, such as ``(0.05, 0.5, 0.95)`` for intervals of 90 %.
         """
         weights = np.exp(self.log_weights)
-        figures = {name: summarize(draws, weights, quantiles) for name, draws in self.draws.items()}
+        figures = {name: summarize_weighted(draws, weights, quantiles) for name, draws in self.draws.items()}
         return tabulate(figures, labels=self.labels)
 
     @takes_num_draws
@@ -211,7 +211,9 @@ def fit_pareto_shape(excess: np.ndarray) -> float:
     return float((size * estimate + 10 * 0.5) / (size + 10))
 
 
-def summarize(draws: np.ndarray, weights: np.ndarray, quantiles: Sequence[float] = QUANTILES) -> dict[str, np.ndarray]:
+def summarize_weighted(
+    draws: np.ndarray, weights: np.ndarray, quantiles: Sequence[float] = QUANTILES
+) -> dict[str, np.ndarray]:
     """Weighted summary statistics of one parameter's draws [draw, ...] and their standard errors, each [...]."""
     draws = np.asarray(draws, float)
     mean = np.tensordot(weights, draws, 1)

@@ -11,7 +11,7 @@ from scipy import special, stats
 import dpjax
 from dpjax import models, statistics
 from dpjax.smc import SMCSample, sampler
-from dpjax.smc.result import summarize
+from dpjax.smc.result import summarize_islands
 from dpjax.smc.sample import combine, run
 from dpjax.smc.sampler import Trace
 
@@ -211,7 +211,7 @@ def test_two_modes_by_quadrature() -> None:
     assert density[len(grid) // 2] < 1e-3 * density.max()
     # Without interweaving no sweep crosses between the modes.
     result = dpjax.sample_smc(jax.random.key(4), model, release, interweave=False, **SMALL)
-    share = summarize(result.draws["mean"] > 0, np.exp(result.log_weights))
+    share = summarize_islands(result.draws["mean"] > 0, np.exp(result.log_weights))
     assert share["se_mean"] < 0.05
     assert errors_off(share["mean"], right, share["se_mean"]) < MAX_ERRORS
     assert errors_off(1 - share["mean"], right, share["se_mean"]) > MAX_ERRORS

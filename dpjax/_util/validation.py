@@ -51,7 +51,7 @@ def check_array(argument: str, value: Any, accept: Callable[[np.ndarray], Any], 
         return
     array = read_numbers(argument, value, expected, remedy)
     if not (np.all(np.isfinite(array)) and np.all(accept(array))):
-        fail(argument, summarize(array) + locate(~np.isfinite(array)), expected, remedy)
+        fail(argument, describe_array(array) + locate(~np.isfinite(array)), expected, remedy)
 
 
 def read_numbers(argument: str, value: Any, expected: str, remedy: str) -> np.ndarray:
@@ -230,7 +230,7 @@ def summarize_error(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).partition(chr(10))[0]}"
 
 
-def summarize(array: np.ndarray) -> str:
+def describe_array(array: np.ndarray) -> str:
     """A short text for an array in a message."""
     return (
         repr(array.item()) if array.size == 1 else f"{array.dtype}{list(array.shape)} {array.ravel()[:SHOWN].tolist()}"

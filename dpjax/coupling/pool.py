@@ -114,7 +114,7 @@ class Pool(NamedTuple):
 
     def advance(self, lanes: Lane, steps: int) -> tuple[Lane, np.ndarray]:
         """The lanes after at most this many further steps, and which of them are done."""
-        lanes, done = advance(self.settings, self.mesh, **self.place(lanes=lanes, steps=np.asarray(steps)))
+        lanes, done = step_lanes(self.settings, self.mesh, **self.place(lanes=lanes, steps=np.asarray(steps)))
         return lanes, to_host(done)
 
     def refill(self, lanes: Lane, owners: np.ndarray, fresh: np.ndarray) -> Lane:
@@ -247,7 +247,7 @@ def fill(settings: PairSettings, mesh: Mesh | None, *, key: Key, owners: Array) 
 
 @partial(jax.jit, static_argnames=("settings", "mesh"))
 @over_devices(by_chain=("lanes",), made=BY_CHAIN)
-def advance(settings: PairSettings, mesh: Mesh | None, *, key: Key, lanes: Lane, steps: Array) -> tuple[Lane, Array]:
+def step_lanes(settings: PairSettings, mesh: Mesh | None, *, key: Key, lanes: Lane, steps: Array) -> tuple[Lane, Array]:
     """The lanes after at most `steps` [] further steps, and which of them are done [batch]."""
 
     def unfinished(carry: Any) -> Array:

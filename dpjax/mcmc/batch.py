@@ -141,7 +141,7 @@ def sample_batch(
     run = BatchRun(problem=problem, releases=stacked, collect=kept, keys=keys, schedule=schedule, mesh=mesh)
     with at_work(None):
         status = finish(run, begin(run), None, progress)
-    return report(run, problems, status)
+    return make_batch_posterior(run, problems, status)
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def noisiest(problems: Sequence[Problem]) -> Problem:
     return max(problems, key=scale_of)
 
 
-def report(run: BatchRun, problems: list[Problem], status: Status) -> BatchPosterior:
+def make_batch_posterior(run: BatchRun, problems: list[Problem], status: Status) -> BatchPosterior:
     """The posteriors of the draws made, with a warning if some are missing and an error if all are."""
     interrupted = is_interrupted("sample_batch", run, status, None, stacklevel=3)
     draws = jax.tree.map(lambda leaf: leaf[:, :, : status.filled], status.draws)

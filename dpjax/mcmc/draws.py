@@ -27,7 +27,7 @@ __all__ = [
     "average",
     "drawn_of",
     "fill_gaps",
-    "report",
+    "report_sweep",
 ]
 
 
@@ -65,7 +65,7 @@ def add_refreshes(reports: Reports, num_sweeps: Array, info: RefreshInfo) -> Rep
     }
 
 
-def report(info: GibbsInfo) -> Reports:
+def report_sweep(info: GibbsInfo) -> Reports:
     """The scalar reports on a sweep by name; counts [n] are carried, and other arrays are not kept."""
     kept = {"acceptance_rate": info.imputation.acceptance_rate, "num_nonfinite": info.num_nonfinite}
     for path, leaf in jax.tree.leaves_with_path({"centred": info.centred, "interweaving": info.interweaving}):

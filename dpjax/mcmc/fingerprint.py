@@ -48,21 +48,21 @@ def asked_of(plan: SweepPlan, sampling: Segment, initial: Any = None) -> dict[st
 def functions_and_objects(run: PosteriorRun) -> Iterator[tuple[str, Any]]:
     """The functions and objects that a run is made of by name; numbers and released values are compared as arrays."""
     release = run.problem.release
-    yield from parts_of("model", run.problem.model)
-    yield from parts_of("plan", run.problem.plan)
+    yield from part_paths("model", run.problem.model)
+    yield from part_paths("plan", run.problem.plan)
     yield "collect", run.collect
     for field in fields(release):
         if field.name not in ("value", "values"):
             yield f"release.{field.name}", getattr(release, field.name)
 
 
-def parts_of(root: str, noun: Any) -> Iterator[tuple[str, Any]]:
+def part_paths(root: str, noun: Any) -> Iterator[tuple[str, Any]]:
     """The parts of an object by their paths, such as ``model.noncentred.records``; of a `PyTree`, what is static."""
     if isinstance(noun, PyTree):
         yield root, type(noun)
     for name in part_names(noun):
         part = getattr(noun, name)
-        yield from parts_of(f"{root}.{name}", part) if is_divided(part) else [(f"{root}.{name}", part)]
+        yield from part_paths(f"{root}.{name}", part) if is_divided(part) else [(f"{root}.{name}", part)]
 
 
 def is_divided(part: Any) -> bool:

@@ -184,7 +184,7 @@ def sample(
     rule = make_stopping_rule(until, run, partial(assess_run, run.problem.model), began)
     with at_work(file):
         status = finish(run, find_saved(run, file) or begin(run, initial, asked), file, progress, rule)
-    return report(run, status, initial, file, rule)
+    return make_posterior(run, status, initial, file, rule)
 
 
 def begin(run: PosteriorRun, initial: Parameters | Literal["large-sample"] | None, asked: bool) -> Status:
@@ -218,7 +218,7 @@ def assess_run(model: Model, status: Status) -> Convergence:
     return assess(draws, free_numbers(model, draws))
 
 
-def report(
+def make_posterior(
     run: PosteriorRun,
     status: Status,
     initial: Parameters | Literal["large-sample"] | None,

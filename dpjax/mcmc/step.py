@@ -9,7 +9,7 @@ from dpjax.base import Array, Key, Model
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.refresh import RefreshInfo, RefreshTuning
 from dpjax.data_augmentation.sweep import GibbsInfo, Sweep, build_mixed_step
-from dpjax.mcmc.draws import Reports, add_refreshes, report
+from dpjax.mcmc.draws import Reports, add_refreshes, report_sweep
 from dpjax.models.simulation import GibbsState
 from dpjax.release import PrivateRelease
 from dpjax.runtime.chunk import Step
@@ -49,7 +49,7 @@ def build_step(
 
 def keep_reports(info: GibbsInfo) -> tuple[Reports, Array]:
     """The reports on a sweep, and how many proposals each record accepted in it [n]."""
-    return report(info), info.imputation.accepted
+    return report_sweep(info), info.imputation.accepted
 
 
 def build_sweep_step(sweep: Sweep, tuning: Tuning | None) -> Callable[[Key, Chains], tuple[Chains, Reports]]:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_array, fail, summarize
+from dpjax._util.validation import check_array, describe_array, fail
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.promises import Sums, Unpromised
@@ -68,7 +68,7 @@ class CellKeys(Mechanism):
             fail("transition", f"shape {list(table.shape)}", "shape [D + 1, k]", remedy)
         sums = table.sum(axis=1)
         if np.any(np.abs(sums - 1) > ROW_SUM_TOLERANCE):
-            fail("transition", f"rows that sum to {summarize(sums)}", "rows that sum to 1", remedy)
+            fail("transition", f"rows that sum to {describe_array(sums)}", "rows that sum to 1", remedy)
         object.__setattr__(self, "transition", tuple(map(tuple, table.tolist())))
 
     @classmethod
@@ -102,7 +102,7 @@ class CellKeys(Mechanism):
         missing = np.setdiff1d(np.arange(len(table)), rows)
         if missing.size:
             remedy = "List every true count from 0 to that from which on the distribution of j - i is the same."
-            fail("i", f"no {summarize(missing)}", f"all counts from 0 to {rows.max()}", remedy)
+            fail("i", f"no {describe_array(missing)}", f"all counts from 0 to {rows.max()}", remedy)
         return cls(table)  # type: ignore[arg-type]
 
     def words(self) -> str:

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_array, fail, is_traced, name_of, summarize
+from dpjax._util.validation import check_array, describe_array, fail, is_traced, name_of
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms, where_near
@@ -189,7 +189,7 @@ def _check_order(lower: object, upper: object) -> None:
     if lower is None or upper is None or is_traced(lower, upper):
         return
     if not np.all(np.asarray(lower, float) < np.asarray(upper, float)):
-        given = f"lower {summarize(np.asarray(lower))} and upper {summarize(np.asarray(upper))}"
+        given = f"lower {describe_array(np.asarray(lower))} and upper {describe_array(np.asarray(upper))}"
         fail("lower, upper", given, "lower < upper in every coordinate", "Exchange the bounds or drop one.")
 
 

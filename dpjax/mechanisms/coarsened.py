@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_array, check_count, check_function, fail, summarize
+from dpjax._util.validation import check_array, check_count, check_function, describe_array, fail
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.promises import Sums, Unpromised
@@ -199,7 +199,7 @@ class Coarsened(Mechanism):
         check_array("starts", starts, lambda array: array == np.round(array), "whole numbers", remedy)
         edges = np.asarray(starts, int)
         if edges.ndim != 1 or edges[0] != 0 or np.any(np.diff(edges) <= 0):
-            fail("starts", summarize(np.asarray(starts)), "increasing whole numbers from 0", remedy)
+            fail("starts", describe_array(np.asarray(starts)), "increasing whole numbers from 0", remedy)
         return cls(np.searchsorted(edges, np.arange(edges[-1] + 1), side="right") - 1.0, period=0)  # type: ignore[arg-type]
 
     def words(self) -> str:
@@ -323,6 +323,6 @@ def check_range(argument: str, ends: Any) -> tuple[int, int]:
     """Two counts in order, or an error."""
     remedy = "Pass the least and the greatest count that is redacted, such as (1, 7)."
     if not isinstance(ends, (list, tuple)) or len(ends) != 2:
-        fail(argument, summarize(np.asarray(ends, object)), "two whole numbers", remedy, error=TypeError)
+        fail(argument, describe_array(np.asarray(ends, object)), "two whole numbers", remedy, error=TypeError)
     least = check_count(argument, ends[0], remedy, least=0)
     return least, check_count(argument, ends[1], remedy, least=least)

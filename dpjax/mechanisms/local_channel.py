@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_array, check_flag, check_number, fail, is_traced, read_numbers, summarize
+from dpjax._util.validation import check_array, check_flag, check_number, describe_array, fail, is_traced, read_numbers
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism
@@ -152,7 +152,7 @@ def check_log_probabilities(given: Any, complete: bool) -> np.ndarray:
         fail("log_probabilities", f"shape {list(array.shape)}", expected, remedy)
     array = np.asarray(array, np.float64)
     if np.any(np.isnan(array)) or np.any(array == np.inf):
-        fail("log_probabilities", summarize(array), "numbers below ∞, -∞ where a report cannot be", remedy)
+        fail("log_probabilities", describe_array(array), "numbers below ∞, -∞ where a report cannot be", remedy)
     if np.any(np.all(np.isneginf(array), axis=0)):
         never = int(np.flatnonzero(np.all(np.isneginf(array), axis=0))[0])
         fail("log_probabilities", f"report {never} impossible in every category", "possible reports", "Leave it out.")
@@ -161,7 +161,8 @@ def check_log_probabilities(given: Any, complete: bool) -> np.ndarray:
         remedy = "Transpose the matrix if its columns sum to 1; complete=False if reports are left out."
         if np.all(array >= 0):
             remedy = "Pass the logarithms of the probabilities: jax.numpy.log(matrix)."
-        fail("log_probabilities", f"rows of probabilities that sum to {summarize(sums)}", "rows that sum to 1", remedy)
+        given = f"rows of probabilities that sum to {describe_array(sums)}"
+        fail("log_probabilities", given, "rows that sum to 1", remedy)
     return sums
 
 
@@ -169,7 +170,7 @@ def divided_by_sums(log_probabilities: Any, sums: np.ndarray) -> Any:
     """The matrix [c, m], with rows divided by sums [c] that are 1 but for the decimals of a publication."""
     if np.all(np.abs(sums - 1) <= SUM_TOLERANCE):
         return log_probabilities
-    text = f"log_probabilities: rows of probabilities that sum to {summarize(sums)} were divided by their sums."
+    text = f"log_probabilities: rows of probabilities that sum to {describe_array(sums)} were divided by their sums."
     warnings.warn(text, UserWarning, stacklevel=4)
     return np.asarray(log_probabilities, np.float64) - np.log(sums)[:, None]
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_array, check_count, fail, summarize
+from dpjax._util.validation import check_array, check_count, describe_array, fail
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism
@@ -166,4 +166,4 @@ def _check_matrix(matrix: Array, num_categories: int | None) -> None:
         fail("matrix", f"shape {list(array.shape)}", f"shape [{size}, {size}]", remedy)
     sums = array.sum(axis=-1)
     if np.any(np.abs(sums - 1) > ROW_SUM_TOLERANCE):
-        fail("matrix", f"rows that sum to {summarize(sums)}", "rows that sum to 1", remedy)
+        fail("matrix", f"rows that sum to {describe_array(sums)}", "rows that sum to 1", remedy)

@@ -155,7 +155,7 @@ def sample(
     rule = make_stopping_rule(until, run, partial(assess_run, problem), began)
     with at_work(file):
         status = finish(run, find_saved(run, file) or begin(run), file, progress, rule)
-    return report(run, status, file, rule)
+    return make_posterior(run, status, file, rule)
 
 
 def begin(run: MixtureRun) -> Status:
@@ -176,7 +176,7 @@ def assess_run(problem: Problem, status: Status) -> Convergence:
     return assess(join_numbers(status.draws), {"concentration": problem.learns_concentration})
 
 
-def report(
+def make_posterior(
     run: MixtureRun, status: Status, file: PeriodicCheckpoint | None, rule: UntilEnough | None
 ) -> MixturePosterior:
     """The posterior of the draws made, with a warning if some are missing and an error if all are."""

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, fail, is_traced, summarize
+from dpjax._util.validation import check_array, describe_array, fail, is_traced
 from dpjax.base import Array
 
 __all__ = [
@@ -46,7 +46,7 @@ def check_definite(argument: str, value: Any, remedy: str) -> None:
         fail(argument, f"an array of shape {list(array.shape)}", "a square matrix", remedy)
     symmetric = np.allclose(matrix, matrix.swapaxes(-1, -2), rtol=1e-5, atol=1e-8 * np.abs(matrix).max())
     if not (symmetric and np.linalg.eigvalsh(matrix).min() > 0):
-        fail(argument, summarize(array), "a symmetric positive definite matrix", remedy)
+        fail(argument, describe_array(array), "a symmetric positive definite matrix", remedy)
 
 
 def check_degrees(degrees: Any, dim: int) -> None:

@@ -259,7 +259,7 @@ def sums_of(distribution: CountDistribution, search: Search) -> tuple[Array, Arr
     return sums, within[-1] - (sums[-1] - search.below)
 
 
-def advance(search: Search, sums: Array, lost: Array, found: Any) -> Search:
+def after_table(search: Search, sums: Array, lost: Array, found: Any) -> Search:
     """The state after a table with these sums."""
     grown = search.start + count_below(sums, sums[-1], strictly=True)
     tip = jnp.where(sums[-1] > search.below, grown, search.tip)
@@ -279,7 +279,7 @@ def counts_at(distribution: CountDistribution, uniforms: Array) -> Array:
     def look(search: Search) -> Search:
         sums, lost = sums_of(distribution, search)
         place = search.start + count_below(sums, uniforms)
-        return advance(search, sums, lost, jnp.where(uniforms >= search.below, place, search.found))
+        return after_table(search, sums, lost, jnp.where(uniforms >= search.below, place, search.found))
 
     search = jax.lax.while_loop(unfinished, look, begin(distribution, jnp.zeros(uniforms.shape, int)))
     return jnp.where(uniforms >= search.below, last_count(distribution, search), search.found)
@@ -307,7 +307,7 @@ def cells_of(distribution: CountDistribution, counts: Array) -> tuple[Array, Arr
         inside = (place >= 0) & (place < WIDTH)
         safe = jnp.clip(place, 0, WIDTH - 1)
         ends = (jnp.where(inside, edges[safe + step], end) for step, end in enumerate(search.found))
-        return advance(search, sums, lost, tuple(ends))
+        return after_table(search, sums, lost, tuple(ends))
 
     zeros = jnp.zeros(counts.shape, float)
     start = begin(distribution, (zeros, jnp.where(counts == 0, distribution.below, zeros)))
@@ -349,7 +349,7 @@ def sum_over_counts(
         sums, lost = sums_of(distribution, search)
         reached = count_below(uniforms, sums, strictly=True)
         total = total + weigh(search.start + jnp.arange(WIDTH), jnp.diff(reached, prepend=done))
-        return advance(search, sums, lost, (reached[-1], total))
+        return after_table(search, sums, lost, (reached[-1], total))
 
     zeros = count_below(uniforms, distribution.below[None].astype(uniforms.dtype), strictly=True)
     start = begin(distribution, (zeros[0], weigh(jnp.zeros(1, int), zeros)))

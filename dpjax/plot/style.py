@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpjax._util.validation import fail, name_of, read_numbers, summarize
+from dpjax._util.validation import describe_array, fail, name_of, read_numbers
 from dpjax.release import PrivateRelease, Release
 from dpjax.statistics.base import coordinate_names_of
 
@@ -135,7 +135,7 @@ def choose_places(show: Sequence[int] | None, parts: Sequence[slice]) -> list[np
     expected, remedy = f"numbers from 0 to {parts[-1].stop - 1}", "Number the released values from 0."
     numbers = read_numbers("show", show, expected, remedy)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or np.any((numbers < 0) | (numbers >= parts[-1].stop)):
-        fail("show", summarize(numbers), expected, remedy)
+        fail("show", describe_array(numbers), expected, remedy)
     chosen = [numbers[(numbers >= where.start) & (numbers < where.stop)] for where in parts]
     return [some for some in chosen if len(some)] or fail("show", "nothing", expected, "Leave it out for all.")
 

@@ -34,7 +34,7 @@ def join_runs(runs: Any, kind: type) -> Any:
     """
     if not isinstance(runs, Sequence) or not runs or not all(isinstance(run, kind) for run in runs):
         remedy = "Pass the results of runs with keys of their own, such as dpjax.sample returns."
-        fail("posteriors", describe(runs), f"a list of dpjax.{kind.__name__}", remedy, error=TypeError)
+        fail("posteriors", name_types(runs), f"a list of dpjax.{kind.__name__}", remedy, error=TypeError)
     check_keys(runs)
     for number, run in enumerate(runs[1:], start=1):
         check_alike(number, run, runs[0])
@@ -50,7 +50,7 @@ def join_runs(runs: Any, kind: type) -> Any:
     )
 
 
-def describe(runs: Any) -> str:
+def name_types(runs: Any) -> str:
     """What was given in place of a list of results."""
     if not isinstance(runs, (list, tuple)):
         return repr(runs)
@@ -79,12 +79,12 @@ def check_keys(runs: Sequence[Any]) -> None:
 
 def check_alike(number: int, run: Any, first: Any) -> None:
     """Raise unless a run is of the same model, release and kernel as the first, and kept as much of each chain."""
-    differing = [name for name, one in parts_of(run, first).items() if one != parts_of(first, run)[name]]
+    differing = [name for name, one in compared_parts(run, first).items() if one != compared_parts(first, run)[name]]
     if differing:
         fail("posteriors", f"run {number}, which differs from run 0 in {', '.join(differing)}", "runs alike", AGAIN)
 
 
-def parts_of(run: Any, other: Any) -> dict[str, Any]:
+def compared_parts(run: Any, other: Any) -> dict[str, Any]:
     """What has to be the same in two runs, by name; what the warm-up chose may differ."""
     plan = run.plan
     kept = {"draws": run.draws, "info": run.info, "collected": run.collected, "final_states": run.final_states}

@@ -42,7 +42,7 @@ def draw_further(posterior: "Posterior", key: Key, num: int, spacing: int, take:
     problem, num_chains = posterior.problem, len(posterior.info["acceptance_rate"])
     kernel = {"release": problem.release, "tuning": posterior.tuning, "refresh": posterior.refresh}
     chains = {"keys": jax.random.split(key, num_chains), "states": posterior.final_states}
-    drawn = advance(
+    drawn = take_states(
         problem.model, problem.plan, -(-num // num_chains), take, **kernel, **chains, spacing=jnp.int32(spacing)
     )
     return jax.tree.map(lambda leaf: np.asarray(leaf).reshape(-1, *leaf.shape[2:])[:num], drawn)
@@ -94,7 +94,7 @@ def projections(state: GibbsState) -> Array:
 
 
 @partial(jit_model, static_argnames=("plan", "num", "take"))
-def advance(
+def take_states(
     model: Model,
     plan: SweepPlan,
     num: int,

@@ -25,7 +25,7 @@ from dpjax.posterior.completed import DataSets, complete, default_size, synthesi
 from dpjax.posterior.concatenate import join_runs
 from dpjax.posterior.pictures import Pictures
 from dpjax.posterior.prediction import Prediction, make_prediction
-from dpjax.posterior.reports import APPROXIMATE, advise, describe, labels_of, level_names_of, warn_of
+from dpjax.posterior.reports import APPROXIMATE, advise, describe_posterior, labels_of, level_names_of, warn_of
 from dpjax.posterior.saving import Saved
 from dpjax.release import PrivateRelease
 from dpjax.release.unknown_count import is_unknown
@@ -135,7 +135,7 @@ class Posterior(Printed, Pictures, Saved):
 
     def describe(self) -> str:
         """How many draws there are, of what, and the sweep that they were made by."""
-        return describe(self)
+        return describe_posterior(self)
 
     def __repr__(self) -> str:
         return f"Posterior: {self.describe()}"

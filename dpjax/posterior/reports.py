@@ -45,7 +45,7 @@ def labels_of(posterior: "Posterior") -> dict[str, tuple[tuple[str, ...], ...]]:
     return {} if is_missing(posterior.model) else posterior.model.entry_labels(level_names_of(posterior))
 
 
-def describe(posterior: "Posterior") -> str:
+def describe_posterior(posterior: "Posterior") -> str:
     """How many draws there are, of what, and the sweep that they were made by."""
     num_chains, num_draws = posterior.info["acceptance_rate"].shape
     head = f"{num_chains} chains of {num_draws} draws of {', '.join(posterior.draws) or 'no parameters'}"

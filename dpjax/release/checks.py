@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, fail, is_traced, name_of, summarize, summarize_error
+from dpjax._util.validation import check_array, describe_array, fail, is_traced, name_of, summarize_error
 from dpjax.base import Array
 from dpjax.mechanisms.base import as_mechanism, is_mechanism, parts_of
 from dpjax.statistics.base import RecordStatistic, dimension_of
@@ -220,7 +220,7 @@ def _check_exact(argument: str, value: Any, vector: Array) -> None:
     """Raise if double precision does not hold the whole numbers given; of single precision the user is warned."""
     whole = None if is_traced(value, vector) or vector.dtype != jnp.float64 else np.atleast_1d(np.asarray(value))
     if whole is not None and whole.dtype.kind in "iu" and np.any(np.asarray(vector).astype(whole.dtype) != whole):
-        fail(argument, summarize(whole), "whole numbers up to 2^53", "Release counts in larger units.")
+        fail(argument, describe_array(whole), "whole numbers up to 2^53", "Release counts in larger units.")
 
 
 def _coarseness(value: Array, mechanism: Any, n: int, statistic: Any = None) -> str | None:

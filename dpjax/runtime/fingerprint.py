@@ -95,7 +95,7 @@ def walk(noun: Any, root: str = "") -> Iterator[tuple[str, Plain]]:
     """The paths and values of `plain_values`; what is not plain is named."""
     for field in fields(noun):
         value, name = getattr(noun, field.name), root + field.name
-        yield name, value if isinstance(value, Plain) else describe(value)
+        yield name, value if isinstance(value, Plain) else name_type(value)
         if is_dataclass(value):
             yield from walk(value, name + ".")
 
@@ -112,7 +112,7 @@ def restore(noun: Any, values: dict[str, Plain], root: str = "") -> Any:
     return replace(noun, **changes)
 
 
-def describe(function: Any) -> Plain:
+def name_type(function: Any) -> Plain:
     """The name of a function, or of an object's type; None stays None."""
     return None if function is None else getattr(function, "__qualname__", type(function).__name__)
 

@@ -174,7 +174,7 @@ def sbc(
     schedule = make_schedule(num_warmup, num_samples, thin)
     design = Design(true.model, problem, Ranked(quantities), schedule)
     with one_blas_thread():
-        return summarize(design, run_batches(design, num_replicates, key))
+        return make_result(design, run_batches(design, num_replicates, key))
 
 
 def check_same_parameters(model: Model, fit: Model) -> None:
@@ -295,7 +295,7 @@ def begin_or_explain(run: BatchRun) -> Status:
         raise
 
 
-def summarize(design: Design, reports: Replicates) -> SBCResult:
+def make_result(design: Design, reports: Replicates) -> SBCResult:
     """The ranks, with a warning if neighbouring draws are correlated."""
     correlations = {name: np.mean(leaf, axis=0) for name, leaf in reports.autocorrelation.items()}
     high = sorted(name for name, leaf in correlations.items() if np.any(leaf > MAX_AUTOCORRELATION))

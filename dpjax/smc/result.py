@@ -76,7 +76,7 @@ class SMCSample:
             The probabilities of the quantiles, such as ``(0.05, 0.5, 0.95)`` for intervals of 90 %.
         """
         weights = np.exp(self.log_weights)
-        figures = {name: summarize(draws, weights, quantiles) for name, draws in self.draws.items()}
+        figures = {name: summarize_islands(draws, weights, quantiles) for name, draws in self.draws.items()}
         return tabulate(figures, labels=self.labels)
 
     def resample(self, key: Key, num_samples: int) -> dict[str, np.ndarray]:
@@ -100,7 +100,9 @@ def correction(weights: np.ndarray) -> float:
     return len(weights) / (len(weights) - 1)
 
 
-def summarize(draws: np.ndarray, weights: np.ndarray, quantiles: Sequence[float] = QUANTILES) -> dict[str, np.ndarray]:
+def summarize_islands(
+    draws: np.ndarray, weights: np.ndarray, quantiles: Sequence[float] = QUANTILES
+) -> dict[str, np.ndarray]:
     """Summary statistics of one parameter's draws [island, particle, ...] and their standard errors, each [...].
 
     Each is a ratio of sums over islands; errors are by the delta method, with islands as independent units.

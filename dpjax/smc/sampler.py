@@ -126,7 +126,7 @@ def run_island(
     def step(island: Island) -> Island:
         key = jax.random.fold_in(step_key, island.number)
         fit_key = jax.random.fold_in(tuning_key, island.number)
-        return advance(partial(move, model, plan, num_sweeps, release, fit_key), key, target_ess, island)
+        return advance_temperature(partial(move, model, plan, num_sweeps, release, fit_key), key, target_ess, island)
 
     return jax.lax.while_loop(wanted, step, start(model, num_particles, start_key, release))
 
@@ -172,7 +172,7 @@ def log_excess(search: Search) -> Array:
     return jnp.log(jnp.where(number == size, complete, given_up).astype(float))
 
 
-def advance(move: Callable, key: Key, target_ess: Array, island: Island) -> Island:
+def advance_temperature(move: Callable, key: Key, target_ess: Array, island: Island) -> Island:
     """Reweight the particles for the next inverse temperature, resample them, and move them at it.
 
     Parameters

@@ -155,7 +155,7 @@ def outcome(function: Any, case: Case) -> str:
     return f"accepted: {type(result).__name__}"
 
 
-OF_RUNS = {"advance", "find_starts", "probe", "search_from", "simulate", "states_at"}
+OF_RUNS = {"take_states", "step_lanes", "find_starts", "probe", "search_from", "simulate", "states_at"}
 """Programs with which runs begin. Single operations on the other, valid arguments JAX compiles all the same."""
 
 

@@ -19,10 +19,10 @@ def is_normal_mixture(inner: Any) -> bool:
     """Whether a distribution is a mixture of Normal distributions of single numbers."""
     if inner.event_shape or not isinstance(inner, (dist.MixtureSameFamily, dist.MixtureGeneral)):
         return False
-    return all(type(unwrap(part)) is dist.Normal for part in parts_of(inner))
+    return all(type(unwrap(part)) is dist.Normal for part in distributions_of(inner))
 
 
-def parts_of(inner: Any) -> list[Any]:
+def distributions_of(inner: Any) -> list[Any]:
     """The components of a mixture, or the one distribution that holds them all along its last axis."""
     return inner.component_distributions if isinstance(inner, dist.MixtureGeneral) else [inner.component_distribution]
 
@@ -69,7 +69,7 @@ def mixture_form(inner: Any) -> Form:
 def components_of(inner: Any, value: Array) -> Components:
     """The components [k, ...] of values [...]."""
     weights = jax.nn.log_softmax(inner.mixing_distribution.logits)
-    parts = [unwrap(part) for part in parts_of(inner)]
+    parts = [unwrap(part) for part in distributions_of(inner)]
 
     def components_first(parameter: Array) -> Array:
         whole = jnp.broadcast_to(parameter.astype(value.dtype), (*value.shape, weights.shape[-1]))

@@ -11,7 +11,7 @@ from numpyro.distributions import Distribution, Normal
 
 from dpjax._util.jit import depends_on
 from dpjax._util.pytree import static
-from dpjax._util.validation import fail, is_traced, name_of, summarize
+from dpjax._util.validation import describe_array, fail, is_traced, name_of
 from dpjax.adapters.numpyro.argument_checks import check_arguments
 from dpjax.adapters.numpyro.arguments import values_of
 from dpjax.adapters.numpyro.densities import ModelDensities, deterministic
@@ -279,7 +279,7 @@ def first_number(values: Any) -> Array:
 
 def show(value: Any) -> str:
     """An argument as a short text."""
-    return summarize(np.asarray(value)) if isinstance(value, (np.ndarray, jax.Array)) else repr(value)
+    return describe_array(np.asarray(value)) if isinstance(value, (np.ndarray, jax.Array)) else repr(value)
 
 
 def check_total(model: NumPyroModel) -> None:
@@ -313,7 +313,7 @@ def check_given(fn: Any, arguments: dict[str, Any]) -> None:
         array = None if is_traced(value) or not hasattr(value, "__array__") else np.asarray(value)
         if array is not None and array.dtype.kind == "f" and np.any(np.isnan(array)):
             remedy = "Fill in what is missing, or leave these records out."
-            fail(name, f"{summarize(array)}, with missing numbers", "numbers", remedy)
+            fail(name, f"{describe_array(array)}, with missing numbers", "numbers", remedy)
 
 
 def find_quantities(densities: ModelDensities) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ from numpyro.distributions.transforms import (
 
 from dpjax._util.validation import fail, is_traced, name_of, summarize_error
 from dpjax.adapters.numpyro.arguments import values_of
-from dpjax.adapters.numpyro.mixtures import parts_of
+from dpjax.adapters.numpyro.mixtures import distributions_of
 from dpjax.adapters.numpyro.trace import Choose, Layout, unwrap
 from dpjax.base import Array
 from dpjax.models.priors import warn_of_underflow
@@ -147,7 +147,7 @@ def check_distribution(name: str, distribution: Any) -> None:
             "Add a field for the part that each record belongs to.",
         )
     is_mixture = isinstance(distribution, (MixtureSameFamily, MixtureGeneral))
-    for part in map(unwrap, parts_of(distribution) if is_mixture else [distribution]):
+    for part in map(unwrap, distributions_of(distribution) if is_mixture else [distribution]):
         check_transforms(name, part)
 
 

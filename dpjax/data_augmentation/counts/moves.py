@@ -146,7 +146,7 @@ def draw_place(
     # A state of density zero, from which nothing can be chosen, does not change.
     stays = ~batch.real | ~jnp.any(log_weight > -jnp.inf, axis=1)
     delta = jnp.where(stays, 0, choose(log_weight, uniform) - below)
-    return advance(batch, move.directions.signs, state, delta), delta
+    return apply_moves(batch, move.directions.signs, state, delta), delta
 
 
 def log_weights(target: CountTarget, move: Move, batch: MoveBatch, state: State, below: Array) -> Array:
@@ -274,7 +274,7 @@ def choose(log_weight: Array, uniform: Array) -> Array:
     return jnp.argmax((running > target) & (weight > 0), axis=1)
 
 
-def advance(batch: MoveBatch, signs: tuple[int, ...], state: State, delta: Array) -> State:
+def apply_moves(batch: MoveBatch, signs: tuple[int, ...], state: State, delta: Array) -> State:
     """The state after moves by `delta` [move] along their directions."""
     delta = delta.astype(state.counts.dtype)[:, None]
     counts = state.counts.at[batch.cells].add(delta * jnp.asarray(signs, delta.dtype)[None])

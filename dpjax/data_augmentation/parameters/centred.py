@@ -84,14 +84,14 @@ def build_move(
         vector, unravel = to_vector(model, parameters)
         log_density = build_log_density(model, tuning, unravel, build_log_likelihood(model, records))
         algorithm, start = kernel.build(log_density, vector.size, tuning.step_size), tuning.whiten(vector)
-        whitened, info = advance(rng_key, algorithm, start, kernel.num_steps)
+        whitened, info = make_steps(rng_key, algorithm, start, kernel.num_steps)
         moved = constrain(model, unravel(tuning.colour(whitened)))
         return moved, info, jnp.isfinite(log_density(start))
 
     return move
 
 
-def advance(rng_key: Key, algorithm: SamplingAlgorithm, position: Array, num_steps: int) -> tuple[Array, Any]:
+def make_steps(rng_key: Key, algorithm: SamplingAlgorithm, position: Array, num_steps: int) -> tuple[Array, Any]:
     """The position after some steps, and the report: over several steps, rates and flags average and counts add up."""
     # The records have moved since the last sweep, so the kernel's cached state is rebuilt.
     state = algorithm.init(position)

@@ -94,7 +94,7 @@ def build_metropolis_kernel(model: Model, release: LocalRelease) -> ImputationKe
         proposed, present = release.log_densities(proposals), release.log_densities(latent.records)
         accepted, broken = accept(proposed, present, jnp.log(decision_uniforms(accept_key, (release.n,))))
         moved = init_latent(release, tree_where(accepted, proposals, latent.records))
-        return moved, report(accepted, jnp.sum(broken))
+        return moved, imputation_info(accepted, jnp.sum(broken))
 
     return step
 
@@ -114,10 +114,10 @@ def in_turn(first: ImputationKernel, second: ImputationKernel) -> ImputationKern
 
 def exact(release: LocalRelease, records: dict[str, Array]) -> tuple[Latent, ImputationInfo]:
     """The state and report after an exact draw of every record."""
-    return init_latent(release, records), report(jnp.ones(release.n, bool), jnp.array(0))
+    return init_latent(release, records), imputation_info(jnp.ones(release.n, bool), jnp.array(0))
 
 
-def report(accepted: Array, num_nonfinite: Array) -> ImputationInfo:
+def imputation_info(accepted: Array, num_nonfinite: Array) -> ImputationInfo:
     """The report of one proposal to each record, accepted or not [n]."""
     return ImputationInfo(jnp.mean(accepted), accepted.astype(int), num_nonfinite)
 

@@ -82,12 +82,12 @@ def build_kernel(model: Model, release: Microdata, decide: SweepOfSum) -> Imputa
         for key, move in zip(jax.random.split(rng_key, max(len(moves), 1)), moves, strict=False):
             moved = move(key, parameters, moved.records)
             made.append(moved)
-        return init_latent(release, moved.records), report(made or [moved])
+        return init_latent(release, moved.records), imputation_info(made or [moved])
 
     return step
 
 
-def report(made: list[Moved]) -> ImputationInfo:
+def imputation_info(made: list[Moved]) -> ImputationInfo:
     """The report of several moves: a record took a proposal if it took that of one of them."""
     accepted = jnp.stack([moved.accepted for moved in made])
     num_nonfinite = jnp.sum(jnp.stack([moved.num_nonfinite for moved in made]))

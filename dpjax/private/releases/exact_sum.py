@@ -188,7 +188,7 @@ def list_contributions(statistic: RecordStatistic, records: Records) -> tuple[Ar
 def within_radius(statistic: RecordStatistic, rows: np.ndarray, norm: Literal[1, 2]) -> np.ndarray:
     """Whether contributions [m, d] are within the radius of each statistic side by side [m]."""
     within, end = np.ones(len(rows), bool), 0
-    for part in parts_of(statistic):
+    for part in side_by_side(statistic):
         start, end = end, end + (dimension_of(part) or 0)
         within &= np.linalg.norm(rows[:, start:end], norm, axis=1) <= longest(part, statistic, norm)
     return within
@@ -201,14 +201,14 @@ def are_covered(
     ordered = np.sort(places, axis=1)
     repeated = np.any((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0), axis=1)
     end, covered = 0, ~repeated
-    for part in parts_of(statistic):
+    for part in side_by_side(statistic):
         start, end = end, end + (dimension_of(part) or 0)
         inside = (places >= start) & (places < end)
         covered &= np.linalg.norm(np.where(inside, values, 0.0), norm, axis=1) <= longest(part, statistic, norm)
     return np.asarray(covered & np.all(places < end, axis=1))
 
 
-def parts_of(statistic: RecordStatistic) -> tuple[Any, ...]:
+def side_by_side(statistic: RecordStatistic) -> tuple[Any, ...]:
     """The statistics side by side."""
     return statistic.statistics if isinstance(statistic, Stacked) else (statistic,)
 

@@ -145,7 +145,7 @@ def sample(
             save_first(save, status)
         else:
             charge_again(run, start, status)
-        return report(run, *finish(run, status, save), path)
+        return make_private_draws(run, *finish(run, status, save), path)
 
 
 def charge_again(run: Run, start: Status, status: Status) -> None:
@@ -198,7 +198,7 @@ def split_keys(key: Key, num_chains: int) -> tuple[Key, Key]:
     return jax.random.split(rehearsal, num_chains), jax.random.split(chains, num_chains)
 
 
-def report(run: Run, status: Status, reason: str | BaseException | None, path: Path | None) -> PrivateDraws:
+def make_private_draws(run: Run, status: Status, reason: str | BaseException | None, path: Path | None) -> PrivateDraws:
     """The draws that were charged, with a warning if something broke the run off; what did, if there are none."""
     if status.done == 0:
         raise reason if isinstance(reason, BaseException) else KeyboardInterrupt(reason)

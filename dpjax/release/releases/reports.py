@@ -5,7 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, check_number, check_share, fail, read_numbers, summarize
+from dpjax._util.validation import check_array, check_number, check_share, describe_array, fail, read_numbers
 from dpjax.mechanisms import LocalChannel
 from dpjax.mechanisms.local_channel import SUM_TOLERANCE
 from dpjax.release import LocalRelease
@@ -127,7 +127,7 @@ def read_permanent(permanent: Any, size: int) -> np.ndarray:
         given, expected = f"shape {list(matrix.shape)}", f"shape [c, {size}], an answer for each column of likelihoods"
         fail("permanent", given, expected, remedy)
     if np.any(matrix < 0) or not np.allclose(matrix.sum(axis=1), 1, rtol=0, atol=SUM_TOLERANCE):
-        fail("permanent", f"rows that sum to {summarize(matrix.sum(axis=1))}", "rows of probabilities", remedy)
+        fail("permanent", f"rows that sum to {describe_array(matrix.sum(axis=1))}", "rows of probabilities", remedy)
     return matrix
 
 
