@@ -10,8 +10,9 @@ from dpjax.coupling import theory
 from dpjax.coupling.couplings import categorical, common_uniform, maximal, reflection_maximal
 from dpjax.coupling.distances import Distance, mean_wasserstein, median_width, squared_mmd, wasserstein
 from dpjax.coupling.exchangeable import coupled_exchangeable
-from dpjax.coupling.gibbs import CoupledKernel, GibbsPair, coupled_gibbs
+from dpjax.coupling.gibbs import GibbsPair, coupled_gibbs
 from dpjax.coupling.meetings import Meetings, Rate, convergence_rate, meeting_times, suggest_k_m, total_variation_bounds
+from dpjax.coupling.pairs import CoupledKernel
 from dpjax.coupling.unbiased import Estimate, UnbiasedEstimates, unbiased_estimates
 
 __all__ = [

@@ -9,8 +9,7 @@ import jax.numpy as jnp
 from dpjax._util.jit import in_full_precision
 from dpjax._util.validation import check_function
 from dpjax.base import Key
-from dpjax.coupling.gibbs import CoupledKernel
-from dpjax.coupling.pairs import RecordPair
+from dpjax.coupling.pairs import CoupledKernel, RecordPair
 from dpjax.coupling.relabel import Relabelling, check_relabelling
 from dpjax.coupling.sweeps import SweepInfo, sweep_records
 from dpjax.exchangeable.samplers import Propose, check_functions

@@ -16,7 +16,7 @@ from dpjax._util.validation import (
     fail,
 )
 from dpjax.base import Key
-from dpjax.coupling.gibbs import CoupledKernel
+from dpjax.coupling.pairs import CoupledKernel
 from dpjax.coupling.pool import PairSettings
 from dpjax.coupling.run import run_pairs
 from dpjax.runtime.devices import Devices

@@ -1,15 +1,56 @@
-"""The records of two chains before, within and after a sweep, and which of them are the same."""
+"""Pairs of chains: the kernel that moves them, and their records before, within and after a sweep."""
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from dpjax.base import Array, Records
+from dpjax.base import Array, Key, Records
 from dpjax.exchangeable.sweeps import Decision, SweepState, gather_records, is_place, start_sweep
 from dpjax.exchangeable.targets import ExchangeableTarget
 from dpjax.numerics import tree_where
 
-__all__ = ["CoupledSweepState", "RecordPair", "finish", "start", "synchronize", "update_flags"]
+__all__ = ["CoupledKernel", "CoupledSweepState", "RecordPair", "finish", "start", "synchronize", "update_flags"]
+
+
+class CoupledKernel(NamedTuple):
+    """A Markov kernel of pairs, under which each chain moves by the same kernel.
+
+    Attributes
+    ----------
+    sample_start
+        ``key -> position``, a draw of a chain's initial position.
+    join
+        ``(position, position, met) -> pair``; if met [], the second is a copy of the first.
+    step
+        ``(rng_key, pair) -> (pair, info)``. Pairs that have met stay equal.
+    met
+        ``pair -> [] bool``, whether the chains have met, by their flags.
+    first
+        ``pair -> position`` of the first chain.
+    second
+        ``pair -> position`` of the second chain.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> import jax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
+    >>> kernel = dpjax.coupling.coupled_gibbs(model, release)
+    >>> start_key, step_key = jax.random.split(jax.random.key(1))
+    >>> starts = [jax.jit(kernel.sample_start)(key) for key in jax.random.split(start_key)]
+    >>> pair, _ = jax.jit(kernel.step)(step_key, kernel.join(*starts, False))
+    >>> jax.numpy.shape(kernel.met(pair)), kernel.first(pair).records["y"].shape
+    ((), (10,))
+    """
+
+    sample_start: Callable[[Key], Any]
+    join: Callable[[Any, Any, Array], Any]
+    step: Callable[[Key, Any], tuple[Any, Any]]
+    met: Callable[[Any], Array]
+    first: Callable[[Any], Any]
+    second: Callable[[Any], Any]
 
 
 class RecordPair(NamedTuple):

@@ -18,7 +18,7 @@ from jax.flatten_util import ravel_pytree
 from jax.sharding import Mesh
 
 from dpjax.base import Array, Key
-from dpjax.coupling.gibbs import CoupledKernel
+from dpjax.coupling.pairs import CoupledKernel
 from dpjax.numerics import tree_where
 from dpjax.runtime.devices import BY_CHAIN, num_devices, over_devices, place, to_host
 

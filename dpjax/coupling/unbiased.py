@@ -12,8 +12,8 @@ from jax.flatten_util import ravel_pytree
 
 from dpjax._util.validation import check_count, check_function
 from dpjax.base import Key
-from dpjax.coupling.gibbs import CoupledKernel
 from dpjax.coupling.meetings import Meetings, check_run, meetings_of
+from dpjax.coupling.pairs import CoupledKernel
 from dpjax.coupling.pool import Lane, PairSettings
 from dpjax.coupling.run import run_pairs
 from dpjax.runtime.devices import Devices

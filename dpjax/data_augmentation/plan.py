@@ -6,9 +6,7 @@ from typing import Any, Literal, TypeGuard
 from dpjax._util.validation import fail
 from dpjax.base import Imputation
 from dpjax.data_augmentation.parameters import ParameterKernel
-from dpjax.data_augmentation.records import parts
-from dpjax.data_augmentation.records.forms import Tunable
-from dpjax.data_augmentation.records.imwg import IMwG
+from dpjax.data_augmentation.records.forms import TakesParts, Tunable
 
 Noise = Literal["held", "moved", "moved by surrogate"]
 
@@ -88,7 +86,8 @@ def check_tuned(imputation: Imputation, given: Any) -> None:
         fail("imputation", repr(given or imputation), expected, remedy)
 
 
-def takes_parts(plan: SweepPlan, n: int) -> bool:
-    """Whether sweeps of n records between refreshes may be over parts of them: where their noise moves, too."""
-    systematic = isinstance(plan.imputation, IMwG) and plan.imputation.scan == "systematic"
-    return plan.refresh and systematic and plan.noise != "held" and n <= parts.MAX_RECORDS
+def imputation_in_parts(plan: SweepPlan, n: int) -> TakesParts | None:
+    """The imputation, if sweeps of n records between refreshes may be over parts of them, as their noise moves, too."""
+    if not plan.refresh or plan.noise == "held" or not isinstance(plan.imputation, TakesParts):
+        return None
+    return plan.imputation if plan.imputation.takes_parts(n) else None

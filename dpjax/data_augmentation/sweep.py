@@ -18,11 +18,10 @@ from dpjax.data_augmentation.parameters import (
     fit_step_size,
     fit_to_prior,
 )
-from dpjax.data_augmentation.plan import SweepPlan, takes_parts
+from dpjax.data_augmentation.plan import SweepPlan, imputation_in_parts
 from dpjax.data_augmentation.records.forms import OwnLatentData, is_collapsed
 from dpjax.data_augmentation.records.local import has_windows
 from dpjax.data_augmentation.records.microdata import values_summed_out
-from dpjax.data_augmentation.records.parts import build_partial_kernel
 from dpjax.data_augmentation.refresh import RefreshInfo, RefreshTuning, build_refreshes, num_due, parts_due
 from dpjax.models.simulation import GibbsState, draw_parameters, init_latent
 from dpjax.release import PrivateRelease
@@ -127,7 +126,8 @@ def build_sweep(model: Model, release: PrivateRelease, plan: SweepPlan) -> Sweep
     centred = build_centred_step(model, plan.parameter_kernel)
     interweaving = build_second_step(model, release, plan) if plan.interweave else None
     impute = plan.imputation(model, release)
-    impute_parts = build_partial_kernel(model, release, plan.imputation) if takes_parts(plan, release.n) else None
+    in_parts = imputation_in_parts(plan, release.n)
+    impute_parts = None if in_parts is None else in_parts.build_partial_kernel(model, release)
 
     def move(
         rng_key: Key, state: GibbsState, tuning: Tuning | None, parts: Parts | None = None

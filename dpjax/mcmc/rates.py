@@ -11,7 +11,7 @@ import numpy as np
 
 from dpjax.base import Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning
-from dpjax.data_augmentation.plan import SweepPlan, takes_parts
+from dpjax.data_augmentation.plan import SweepPlan, imputation_in_parts
 from dpjax.data_augmentation.records.forms import FreshProposals
 from dpjax.data_augmentation.records.parts import NUM_PARTS
 from dpjax.data_augmentation.refresh import (
@@ -100,7 +100,7 @@ MOST_MEASURED = 16
 
 def rates_to_try(plan: SweepPlan, n: int) -> tuple[Rates, ...]:
     """The rates that the warm-up of a run with n records tries, one after another."""
-    return TRIED_IN_PARTS if takes_parts(plan, n) else TRIED
+    return TRIED if imputation_in_parts(plan, n) is None else TRIED_IN_PARTS
 
 
 def adapt_refresh(

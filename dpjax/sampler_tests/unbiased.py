@@ -11,7 +11,7 @@ import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.coupling import coupled_gibbs, meeting_times, suggest_k_m, unbiased_estimates
-from dpjax.coupling.gibbs import CoupledKernel
+from dpjax.coupling.pairs import CoupledKernel
 from dpjax.data_augmentation.problem import Problem
 from dpjax.data_augmentation.records.forms import FreshProposals, OwnLatentData
 from dpjax.data_augmentation.records.imwg import imwg

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax.data_augmentation.records.parts import NUM_PARTS, build_partial_kernel, num_proposals, part_of
+from dpjax.data_augmentation.records.parts import NUM_PARTS, num_proposals, part_of
 from dpjax.data_augmentation.refresh import prior_alone
 from dpjax.mcmc import rates
 from dpjax.models.simulation import init_latent
@@ -50,7 +50,7 @@ def test_parts_are_decided_on_in_turn() -> None:
     """The last two parts overlap: records in both get two proposals, and may accept both."""
     key, first, number = jax.random.key(5), 13, 5
     latent = init_latent(RELEASE, NORMAL.sample_records(jax.random.key(3), THETA, N))
-    kernel = jax.jit(build_partial_kernel(NORMAL, RELEASE, dpjax.imwg()))
+    kernel = jax.jit(dpjax.imwg().build_partial_kernel(NORMAL, RELEASE))
     ours, info = kernel(key, latent, THETA, jnp.int32(first), jnp.int32(number))
     y, accepted = np.array(latent.records["y"], float), np.zeros(N, int)
     for index in range(number):
@@ -77,7 +77,7 @@ class InParts:
     by_records: bool
 
     def __call__(self, model, release):
-        kernel = build_partial_kernel(model, release, dpjax.imwg())
+        kernel = dpjax.imwg().build_partial_kernel(model, release)
 
         def step(key, latent, parameters):
             largest = jnp.argmax(latent.records["y"]) // part_of(release.n, 0).size

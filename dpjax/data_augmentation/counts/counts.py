@@ -39,7 +39,7 @@ from dpjax.data_augmentation.counts.moves import (
     spread,
     start,
 )
-from dpjax.data_augmentation.counts.starts import FEW_CELLS, find_starts
+from dpjax.data_augmentation.counts.starts import FEW_CELLS, find_starts, propose
 from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.data_augmentation.counts.table import COUNTS, Table, table_of
 from dpjax.mechanisms.base import as_mechanism, parts_of
@@ -147,6 +147,11 @@ class Counts:
         """The shapes of a state: those of the counts are known, and drawing them would be traced for seconds."""
         records = {COUNTS: jax.ShapeDtypeStruct((1, table_of(release).num_cells), jnp.result_type(int))}
         return jax.eval_shape(partial(init_state, release), Position(parameter_shapes(model), records))
+
+    def draw_start(self, key: Key, model: Model, release: PrivateRelease) -> Position:
+        """A table of whole numbers near the released sums."""
+        parameters, counts = propose(model, 1, key, as_sum(release), None)
+        return jax.tree.map(lambda leaf: leaf[0], Position(parameters, {COUNTS: counts[:, None]}))
 
     def find_starts(
         self, keys: tuple[Key, Key], model: Model, release: Release, num_chains: int, initial: Parameters | None

@@ -1,13 +1,14 @@
-"""Imputations whose latent data are not records: the model and the release then take another form."""
+"""What imputations may have beside their kernel: latent data of their own, fresh proposals, options, parts."""
 
 from collections.abc import Callable
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from dpjax.base import Imputation, Key, Latent, Model, Parameters
-from dpjax.models.simulation import GibbsState
+from dpjax.data_augmentation.records.parts import PartialKernel
+from dpjax.models.simulation import GibbsState, Position
 from dpjax.release import PrivateRelease
 
-__all__ = ["FreshProposals", "OwnLatentData", "Tunable", "is_collapsed", "is_constrained", "latent_form"]
+__all__ = ["FreshProposals", "OwnLatentData", "TakesParts", "Tunable", "is_collapsed", "is_constrained", "latent_form"]
 
 
 @runtime_checkable
@@ -47,6 +48,9 @@ class OwnLatentData(Imputation, ChangesForm, Protocol):
     def state_shapes(self, model: Model, release: PrivateRelease) -> GibbsState:
         """The shapes and types of a state, for model and release in this form."""
 
+    def draw_start(self, key: Key, model: Model, release: PrivateRelease) -> Position:
+        """Parameters from the prior, and latent data in this form near the released value, for a pair of chains."""
+
     def find_starts(
         self, keys: tuple[Key, Key], model: Model, release: PrivateRelease, num_chains: int, initial: Parameters | None
     ) -> GibbsState:
@@ -63,6 +67,17 @@ class FreshProposals(Imputation, Protocol):
 
     def num_weighed(self, n: int) -> int:
         """Among how many of n records a proposal's place is selected by its weight there; 0 where it is given."""
+
+
+@runtime_checkable
+class TakesParts(Imputation, Protocol):
+    """An imputation that may sweep over some of the records, such as systematic `dpjax.imwg`."""
+
+    def takes_parts(self, n: int) -> bool:
+        """Whether it can for n records."""
+
+    def build_partial_kernel(self, model: Model, release: PrivateRelease) -> PartialKernel:
+        """The kernel of such a sweep."""
 
 
 def is_constrained(imputation: Imputation, release: PrivateRelease) -> bool:

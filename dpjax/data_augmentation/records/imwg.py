@@ -19,6 +19,7 @@ from dpjax._util.validation import fail
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.data_augmentation.records import local, microdata
 from dpjax.data_augmentation.records.births import build_births_kernel
+from dpjax.data_augmentation.records.parts import MAX_RECORDS, NUM_PARTS, PartialKernel, part_of, size_of_part
 from dpjax.data_augmentation.records.proposals import (
     Decisions,
     check_exchangeable,
@@ -76,6 +77,14 @@ class IMwG:
         """None: the scan gives the place."""
         del n
         return 0
+
+    def takes_parts(self, n: int) -> bool:
+        """Whether a sweep can be over some of n records: in a systematic scan, if a part is proposed at once."""
+        return self.scan == "systematic" and n <= MAX_RECORDS
+
+    def build_partial_kernel(self, model: Model, release: PrivateRelease) -> PartialKernel:
+        """The systematic scan over some of the records, for a noisy sum."""
+        return build_partial_kernel(model, as_sum(release), window_of(self.window))
 
     @property
     def needs_tuning(self) -> bool:
@@ -274,6 +283,26 @@ def decide(release: Release, residual: Array, changes: Array, uniforms: Array, b
     if block == 1:
         return decisions
     return decisions._replace(accepted=jnp.repeat(decisions.accepted, block)[: changes.shape[1]])
+
+
+def build_partial_kernel(model: Model, release: Release, window: int) -> PartialKernel:
+    """The systematic scan over parts of identically distributed records; see `PartialKernel`."""
+    sweep = build_sweep_in_pieces(release, proposal_at(model, correlation=0.0), 1, window)
+
+    def step(
+        rng_key: Key, latent: Latent, parameters: Parameters, first: Array, number: Array
+    ) -> tuple[Latent, ImputationInfo]:
+        def for_parts(function: Callable[[Progress, Array, Piece], Progress], progress: Progress) -> Progress:
+            def body(index: Array, progress: Progress) -> Progress:
+                return function(progress, index, part_of(release.n, (first + index) % NUM_PARTS))
+
+            return jax.lax.fori_loop(0, number, body, progress)
+
+        latent, info = sweep(rng_key, latent, parameters, for_parts)
+        num_made = jnp.asarray(number * size_of_part(release.n), int)
+        return latent, info._replace(acceptance_rate=jnp.sum(info.accepted) / num_made)
+
+    return step
 
 
 def decide_in_turn(release: Release, residual: Array, changes: Array, log_uniforms: Array) -> Decisions:

@@ -5,20 +5,13 @@ and are most of its cost. Which part comes next depends on the number of sweeps 
 leaves p(records | parameters, release) invariant.
 """
 
-from collections.abc import Callable
 from typing import Protocol
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.base import Array, Imputation, ImputationInfo, Key, Latent, Model, Parameters
-from dpjax.data_augmentation.records.imwg import IMwG, Progress, build_sweep_in_pieces
-from dpjax.data_augmentation.records.proposals import proposal_at
-from dpjax.data_augmentation.records.rounds import window_of
+from dpjax.base import Array, ImputationInfo, Key, Latent, Parameters
 from dpjax.numerics.arrays import PIECE, Piece
-from dpjax.release import PrivateRelease, Release
-from dpjax.release.summed import as_sum
 
 NUM_PARTS = 16
 """Parts that the records are divided into.
@@ -53,29 +46,6 @@ def starts_of(n: int) -> np.ndarray:
 def part_of(n: int, index: Array | int) -> Piece:
     """The part of n records with this index."""
     return Piece(jnp.asarray(starts_of(n))[index], size_of_part(n))
-
-
-def build_partial_kernel(model: Model, release: PrivateRelease, imputation: Imputation) -> PartialKernel:
-    """The kernel by systematic IMwG for identically distributed records and a noisy sum; see `imwg`."""
-    summed = as_sum(release)
-    assert isinstance(summed, Release)
-    assert isinstance(imputation, IMwG)
-    sweep = build_sweep_in_pieces(summed, proposal_at(model, correlation=0.0), 1, window_of(imputation.window))
-
-    def step(
-        rng_key: Key, latent: Latent, parameters: Parameters, first: Array, number: Array
-    ) -> tuple[Latent, ImputationInfo]:
-        def for_parts(function: Callable[[Progress, Array, Piece], Progress], progress: Progress) -> Progress:
-            def body(index: Array, progress: Progress) -> Progress:
-                return function(progress, index, part_of(summed.n, (first + index) % NUM_PARTS))
-
-            return jax.lax.fori_loop(0, number, body, progress)
-
-        latent, info = sweep(rng_key, latent, parameters, for_parts)
-        num_made = jnp.asarray(number * size_of_part(summed.n), int)
-        return latent, info._replace(acceptance_rate=jnp.sum(info.accepted) / num_made)
-
-    return step
 
 
 def num_proposals(n: int, first: int, number: int) -> np.ndarray:
