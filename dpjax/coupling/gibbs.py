@@ -18,7 +18,6 @@ from dpjax.coupling.relabel import Relabelling, check_relabelling
 from dpjax.coupling.sweeps import SweepInfo, sweep_records
 from dpjax.data_augmentation.plan import check_tuned
 from dpjax.data_augmentation.problem import impute_by
-from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.refresh import RefreshTuning
 from dpjax.exchangeable.sweeps import make_placement
 from dpjax.exchangeable.targets import SummedTarget
@@ -136,13 +135,13 @@ def coupled_gibbs(
     if sample_start is not None:
         check_function("sample_start", sample_start, "key -> Position")
     problem = impute_by(model, release, imputation)
-    chosen = problem.plan.imputation
-    if isinstance(chosen, OwnLatentData):
-        check_tuned(chosen, imputation)
+    chosen, own = problem.plan.imputation, problem.plan.own_latent_data
+    if own is not None:
+        check_tuned(own, imputation)
         if refresh is not None:
-            given, what = f"refreshes of {chosen.latent_data}", f"None where {chosen.latent_data} stand for the records"
+            given, what = f"refreshes of {own.latent_data}", f"None where {own.latent_data} stand for the records"
             fail("refresh", given, what, "Leave refresh out.")
-        return coupled_latent_data(problem, chosen, sample_start)
+        return coupled_latent_data(problem, own, sample_start)
     placement = make_placement(chosen, release.n, proposals)
     relabelling = check_relabelling(relabel, placement)
     update = build_coupled_update(model, release.n, parameters)

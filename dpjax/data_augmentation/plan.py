@@ -6,7 +6,7 @@ from typing import Any, Literal, TypeGuard
 from dpjax._util.validation import fail
 from dpjax.base import Imputation
 from dpjax.data_augmentation.parameters import ParameterKernel
-from dpjax.data_augmentation.records.forms import TakesParts, Tunable
+from dpjax.data_augmentation.records.forms import OwnLatentData, TakesParts, Tunable
 
 Noise = Literal["held", "moved", "moved by surrogate"]
 
@@ -44,6 +44,11 @@ class SweepPlan:
     parameter_kernel: ParameterKernel | None
     noise: Noise = "held"
     refresh: bool = False
+
+    @property
+    def own_latent_data(self) -> OwnLatentData | None:
+        """The imputation, if its latent data are not records; else None."""
+        return self.imputation if isinstance(self.imputation, OwnLatentData) else None
 
     @property
     def uses_tuning(self) -> bool:

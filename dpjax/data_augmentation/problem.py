@@ -106,9 +106,9 @@ class Problem:
 
     def state_shapes(self, axes: tuple[int, ...]) -> GibbsState:
         """The shapes and types of the states of chains with these leading axes."""
-        imputation, model, release = self.plan.imputation, self.model, self.release
-        if isinstance(imputation, OwnLatentData):
-            shapes = imputation.state_shapes(model, release)
+        own, model, release = self.plan.own_latent_data, self.model, self.release
+        if own is not None:
+            shapes = own.state_shapes(model, release)
         else:
             key = jax.eval_shape(jax.random.key, 0)
             shapes = jax.eval_shape(partial(draw_state, model=model, release=release), key)
@@ -122,9 +122,9 @@ class Problem:
     @cached_property
     def interweaving(self) -> tuple[bool, bool]:
         """Whether there is a step that moves parameters and latent data together, and whether it is on by default."""
-        imputation, model, release = self.plan.imputation, self.model, self.release
-        if isinstance(imputation, OwnLatentData):
-            return imputation.can_interweave(model, release), imputation.interweaves(model, release)
+        own, model, release = self.plan.own_latent_data, self.model, self.release
+        if own is not None:
+            return own.can_interweave(model, release), own.interweaves(model, release)
         if has_exact(release):
             # Exact fields do not move with the parameters: these move alone where all else is summed out.
             possible = values_summed_out(model, release) is not None
@@ -164,9 +164,9 @@ def augment(
         fail("interweave", repr(interweave), "True, False or None", remedy, error=TypeError)
     is_free = imputation in (None, "auto") and interweave is None and allow_counts
     problem = impute_by(model, release, counts() if is_free and prefers_counts(model, release) else imputation)
-    chosen = problem.plan.imputation
-    if parameter_kernel is not None and isinstance(chosen, OwnLatentData):
-        problem = problem.planned(imputation=chosen.given_parameters())
+    own = problem.plan.own_latent_data
+    if parameter_kernel is not None and own is not None:
+        problem = problem.planned(imputation=own.given_parameters())
     possible, default = problem.interweaving
     if interweave and not possible:
         expected = "a model, and latent data, with a non-centred form"
@@ -228,8 +228,8 @@ def choose_imputation(release: PrivateRelease, choice: Imputation | str | None) 
 
 def move_noise(problem: Problem) -> Problem:
     """The problem with the noise of the records moved by surrogate, if there are many of them and such a step."""
-    own = isinstance(problem.plan.imputation, OwnLatentData)
-    if own or not problem.plan.interweave or not should_move_noise(problem.model, problem.release):
+    plan = problem.plan
+    if plan.own_latent_data is not None or not plan.interweave or not should_move_noise(problem.model, problem.release):
         return problem
     return problem.planned(noise="moved by surrogate")
 

@@ -19,7 +19,7 @@ from dpjax.data_augmentation.parameters import (
     fit_to_prior,
 )
 from dpjax.data_augmentation.plan import SweepPlan, imputation_in_parts
-from dpjax.data_augmentation.records.forms import OwnLatentData, is_collapsed
+from dpjax.data_augmentation.records.forms import is_collapsed
 from dpjax.data_augmentation.records.local import has_windows
 from dpjax.data_augmentation.records.microdata import values_summed_out
 from dpjax.data_augmentation.refresh import RefreshInfo, RefreshTuning, build_refreshes, num_due, parts_due
@@ -214,8 +214,9 @@ def build_second_step(
     model: Model, release: PrivateRelease, plan: SweepPlan
 ) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, Any]]:
     """The step that moves parameters and records together: with records summed out if possible, else by their noise."""
-    if isinstance(plan.imputation, OwnLatentData):
-        return plan.imputation.build_second_step(model, release)
+    own = plan.own_latent_data
+    if own is not None:
+        return own.build_second_step(model, release)
     if has_windows(release, model):
         return build_summed_step(model, release)
     if has_exact(release) and (values := values_summed_out(model, release)) is not None:

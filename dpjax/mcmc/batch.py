@@ -16,7 +16,6 @@ from dpjax.base import Array, Imputation, Key, Model
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
 from dpjax.data_augmentation.plan import check_tuned
 from dpjax.data_augmentation.problem import Problem, augment, problem_of, with_equal_capacity, with_refresh
-from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import warn_of_nonfinite
 from dpjax.mcmc.batch_run import BatchRun, map_groups
@@ -205,20 +204,16 @@ def begin(run: BatchRun) -> Status:
 
 def find_all(run: BatchRun, keys: tuple[Key, Key]) -> GibbsState:
     """States [release, chain, ...] of positive density; an error says for which release there is none."""
-    if not isinstance(run.problem.plan.imputation, OwnLatentData):
+    own, (num_releases, num_chains) = run.problem.plan.own_latent_data, run.keys.chains.shape
+    if own is None:
         return find_records(run, keys)
-    states: GibbsState = stack([find_own(run, keys, number) for number in range(len(run.keys.chains))])
+    found = []
+    for number in range(num_releases):
+        with naming(number):
+            given = take_entry(keys, number), run.problem.model, take_entry(run.releases, number)
+            found.append(own.find_starts(*given, num_chains, None))
+    states: GibbsState = stack(found)
     return states
-
-
-def find_own(run: BatchRun, keys: tuple[Key, Key], number: int) -> GibbsState:
-    """The states [chain, ...] of one release, by the imputation's own search."""
-    imputation, num_chains = run.problem.plan.imputation, run.keys.chains.shape[1]
-    assert isinstance(imputation, OwnLatentData), "others search for records"
-    with naming(number):
-        return imputation.find_starts(
-            take_entry(keys, number), run.problem.model, take_entry(run.releases, number), num_chains, None
-        )
 
 
 def find_records(run: BatchRun, keys: tuple[Key, Key]) -> GibbsState:

@@ -11,7 +11,6 @@ from dpjax.base import Model, Parameters, Records
 from dpjax.clt import check_problem
 from dpjax.data_augmentation.counts.table import COUNTS
 from dpjax.data_augmentation.problem import Problem
-from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.mcmc.run import Collect
 from dpjax.models.positions import check_parameters, check_prior
 from dpjax.models.simulation import GibbsState
@@ -81,8 +80,8 @@ def check_initial(
 def default_initial(problem: Problem) -> Literal["large-sample"] | None:
     """Where chains start if the user does not say: near the posterior where many records are imputed one by one."""
     model, release = problem.given_model, problem.given_release
-    own = isinstance(problem.plan.imputation, OwnLatentData)
-    if own or is_unknown(release) or release.n < RECORDS_FOR_LARGE_STARTS:
+    own = problem.plan.own_latent_data
+    if own is not None or is_unknown(release) or release.n < RECORDS_FOR_LARGE_STARTS:
         return None
     try:
         check_problem(model, release)

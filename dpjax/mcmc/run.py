@@ -15,7 +15,6 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, fit_step_size, fit_to_prior, fit_tuning
 from dpjax.data_augmentation.plan import SweepPlan, needs_tuning
 from dpjax.data_augmentation.problem import Problem, tune_plan
-from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.records.unknown_number import check_room
 from dpjax.data_augmentation.refresh import Rates, RefreshTuning, prior_alone
 from dpjax.data_augmentation.sweep import build_sweep
@@ -185,10 +184,10 @@ class PosteriorRun(Run):
     @cached_property
     def first_plan(self) -> SweepPlan | None:
         """The plan of the first segment; None where the starts decide it."""
-        imputation = self.problem.plan.imputation
-        if needs_tuning(imputation) and not isinstance(imputation, OwnLatentData):
+        plan = self.problem.plan
+        if needs_tuning(plan.imputation) and plan.own_latent_data is None:
             return None
-        return replace(self.problem.plan, imputation=self.problem.imputation_with_defaults)
+        return replace(plan, imputation=self.problem.imputation_with_defaults)
 
     @cached_property
     def most_draws(self) -> int:

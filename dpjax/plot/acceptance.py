@@ -6,7 +6,7 @@ import numpy as np
 
 from dpjax._util.validation import check_positive_number, fail
 from dpjax.coupling.theory import imwg_acceptance_bound, soma_acceptance_bound
-from dpjax.data_augmentation.records.forms import FreshProposals, OwnLatentData
+from dpjax.data_augmentation.records.forms import FreshProposals
 from dpjax.plot.style import INK, NAIVE, POSTERIOR, legend_above, new_axes, tidy
 from dpjax.posterior.posterior import Posterior
 from dpjax.release import PrivateRelease, Release
@@ -36,7 +36,7 @@ def plot_acceptance(posterior: Posterior, *, epsilon: float | None, axes: Any) -
 def check_rates(posterior: Posterior) -> np.ndarray:
     """The acceptance rates [chain, n], or an error if no records were imputed."""
     rates = np.asarray(posterior.info.get("acceptance_rate_per_record", np.zeros((0, 0))))
-    if not rates.size or (posterior.plan is not None and isinstance(posterior.plan.imputation, OwnLatentData)):
+    if not rates.size or (posterior.plan is not None and posterior.plan.own_latent_data is not None):
         expected = "the posterior of imputed records, by dpjax.sample"
         fail("posterior", "draws without rates of records", expected, "Counts and sample_clt have no such proposals.")
     return rates

@@ -8,7 +8,6 @@ import numpy as np
 from dpjax._util.pickles import is_missing
 from dpjax._util.words import quantity
 from dpjax.data_augmentation.plan import SweepPlan
-from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.records.parts import NUM_PARTS
 from dpjax.data_augmentation.refresh import PERIOD, RefreshTuning
 from dpjax.diagnostics.summary import Summary
@@ -111,7 +110,7 @@ def name_refused(rates: np.ndarray, plan: SweepPlan, of: str = "the records") ->
     Counts that do not move in any chain may be the only ones that known totals allow.
     """
     refused = np.all(rates == 0, axis=1)
-    pinned = isinstance(plan.imputation, OwnLatentData) and np.all(refused)
+    pinned = plan.own_latent_data is not None and np.all(refused)
     return [with_runs(of, refused, "chain")] if np.any(refused) and not (plan.interweave or pinned) else []
 
 
@@ -124,7 +123,7 @@ def advise(posterior: "Posterior") -> str:
         return f"{DRAW_MORE}, or try another imputation."
     others = ["interweave=True"] * lacks_interweaving(posterior)
     others += ["another imputation", "parameter_kernel"]
-    if posterior.model.noncentred is None and not isinstance(plan.imputation, OwnLatentData):
+    if posterior.model.noncentred is None and plan.own_latent_data is None:
         others.append("the model written in NumPyro, which may have a non-centred form as this one has not")
     return f"{DRAW_MORE}, or try {' or '.join(others)}."
 
