@@ -191,22 +191,3 @@ def make_folder(folder: Path) -> None:
     if not os.access(folder, os.W_OK):
         given, remedy = f"{str(folder)!r} ({problem})", "Set JAX_COMPILATION_CACHE_DIR before Python starts."
         fail("the user's folder for caches", given, "a folder that can be written to", remedy, error=OSError)
-
-
-def depends_on(function: Callable[..., Any], argument: Any, *others: Any) -> bool:
-    """Whether any output of a function depends on its first argument, according to its jaxpr.
-
-    Parameters
-    ----------
-    argument
-        The first argument: an array, a tree of arrays, or their shapes.
-    others
-        The other arguments, likewise. Values that are computed but not used do not count; a nested call counts as a
-        whole.
-    """
-    program = jax.make_jaxpr(function)(argument, *others).jaxpr
-    needed = set(map(id, program.outvars))
-    for equation in reversed(program.eqns):
-        if any(id(variable) in needed for variable in equation.outvars):
-            needed.update(map(id, equation.invars))
-    return any(id(variable) in needed for variable in program.invars[: len(jax.tree.leaves(argument))])

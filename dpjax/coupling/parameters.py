@@ -6,7 +6,7 @@ from typing import Any, Literal, get_args
 import jax
 import jax.numpy as jnp
 
-from dpjax._util.jit import depends_on
+from dpjax._util.dependence import depends_on
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.coupling.couplings import maximal, maximal_records

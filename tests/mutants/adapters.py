@@ -166,10 +166,10 @@ MUTANTS = (
     ),
     Mutant(
         "Programs that read an argument are taken for others",
-        "_util/jit.py",
-        "for equation in reversed(program.eqns):",
-        "for equation in program.eqns:",
-        ("coupling/test_coupled_kernels.py", "numpyro_models/test_models.py"),
+        "_util/dependence.py",
+        "flags = follow_equation(equation, [depends(atom) for atom in equation.invars])",
+        "flags = [False] * len(equation.outvars)",
+        ("runtime/test_dependence.py", "coupling/test_coupled_kernels.py", "numpyro_models/test_models.py"),
     ),
     Mutant(
         "A function that was replaced is forgotten",

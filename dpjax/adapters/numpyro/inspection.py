@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.jit import depends_on
+from dpjax._util.dependence import depends_on
 from dpjax._util.validation import check_count, fail, is_refusal, name_of, summarize_error
 from dpjax.adapters.numpyro import refusals
 from dpjax.adapters.numpyro.arguments import as_data, hold_constants, values_of

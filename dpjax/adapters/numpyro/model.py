@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import Distribution, Normal
 
-from dpjax._util.jit import depends_on
+from dpjax._util.dependence import depends_on
 from dpjax._util.pytree import static
 from dpjax._util.validation import describe_array, fail, is_traced, name_of
 from dpjax.adapters.numpyro.argument_checks import check_arguments

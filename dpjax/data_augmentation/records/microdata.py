@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend import core
 
+from dpjax._util.dependence import dependent_results
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.data_augmentation.records.local import MAX_SUPPORT, NOISE_DRAWS
@@ -160,29 +160,9 @@ def constant_fields(model: Model, n: int) -> set[str]:
     """The fields that no draw changes: known covariates, which only models of one number of records have."""
     if model.num_records is None:
         return set()
-    key, parameters = jax.eval_shape(jax.random.key, 0), parameter_shapes(model)
-    program, shapes = jax.make_jaxpr(partial(model.sample_records, n=n), return_shape=True)(key, parameters)
-    changed = reached(program.jaxpr, [True] * len(program.jaxpr.invars))
-    names = [path[0].key for path, _ in jax.tree.leaves_with_path(shapes)]
-    return set(names) - {name for name, moved in zip(names, changed, strict=True) if moved}
-
-
-def reached(program: core.Jaxpr, inputs: list[bool]) -> list[bool]:
-    """Which results of a program depend on these of its inputs; at the worst one too many."""
-    known = {var for var, given in zip(program.invars, inputs, strict=True) if given}
-
-    def depends(atom: Any) -> bool:
-        return not isinstance(atom, core.Literal) and atom in known
-
-    for equation in program.eqns:
-        given = [depends(atom) for atom in equation.invars]
-        inner = [value for value in equation.params.values() if isinstance(value, (core.Jaxpr, core.ClosedJaxpr))]
-        results = [any(given)] * len(equation.outvars)
-        if len(inner) == 1 and equation.primitive.name not in ("scan", "while"):
-            own = inner[0].jaxpr if isinstance(inner[0], core.ClosedJaxpr) else inner[0]
-            results = reached(own, given) if len(own.invars) == len(given) else results
-        known |= {var for var, moved in zip(equation.outvars, results, strict=True) if moved}
-    return [depends(atom) for atom in program.outvars]
+    given = jax.eval_shape(jax.random.key, 0), parameter_shapes(model)
+    drawn = dependent_results(lambda given: model.sample_records(given[0], given[1], n), given)
+    return {name for name, is_drawn in drawn.items() if not is_drawn}
 
 
 def can_draw_normal(release: Microdata) -> bool:

@@ -1,0 +1,56 @@
+"""Which results of a function depend on which arguments, according to the program that JAX traces."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax.extend import core
+
+__all__ = ["dependent_results", "depends_on"]
+
+
+def depends_on(function: Callable[..., Any], argument: Any, *others: Any) -> bool:
+    """Whether any result of a function depends on its first argument; see `dependent_results`."""
+    return any(jax.tree.leaves(dependent_results(function, argument, *others)))
+
+
+def dependent_results(function: Callable[..., Any], argument: Any, *others: Any) -> Any:
+    """Which results of a function depend on its first argument: a tree of flags in the form of the result.
+
+    At the worst a flag too many is set: a loop or a branch counts as a whole. What is computed but not used does not
+    count.
+
+    Parameters
+    ----------
+    argument
+        The first argument: an array, a tree of arrays, or their shapes.
+    others
+        The other arguments, likewise.
+    """
+    program, results = jax.make_jaxpr(function, return_shape=True)(argument, *others)
+    inputs, number = program.jaxpr.invars, len(jax.tree.leaves(argument))
+    flags = follow(program.jaxpr, [place < number for place in range(len(inputs))])
+    return jax.tree.unflatten(jax.tree.structure(results), flags)
+
+
+def follow(program: core.Jaxpr, given: list[bool]) -> list[bool]:
+    """Which results of a program depend on those of its inputs that are given."""
+    reached = {var for var, is_given in zip(program.invars, given, strict=True) if is_given}
+
+    def depends(atom: Any) -> bool:
+        return not isinstance(atom, core.Literal) and atom in reached
+
+    for equation in program.eqns:
+        flags = follow_equation(equation, [depends(atom) for atom in equation.invars])
+        reached |= {var for var, flag in zip(equation.outvars, flags, strict=True) if flag}
+    return [depends(atom) for atom in program.outvars]
+
+
+def follow_equation(equation: Any, given: list[bool]) -> list[bool]:
+    """Which results of an equation depend on those of its inputs: of a call, by the program that it calls."""
+    programs = [value for value in equation.params.values() if isinstance(value, (core.Jaxpr, core.ClosedJaxpr))]
+    if len(programs) == 1 and equation.primitive.name not in ("scan", "while"):
+        called = programs[0].jaxpr if isinstance(programs[0], core.ClosedJaxpr) else programs[0]
+        if len(called.invars) == len(given):
+            return follow(called, given)
+    return [any(given)] * len(equation.outvars)
