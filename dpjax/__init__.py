@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         statistics,
     )
     from dpjax._util.jit import enable_compilation_cache as enable_compilation_cache
-    from dpjax.adapters.numpyro import from_numpyro, numpyro_target as numpyro_target
+    from dpjax.adapters.numpyro import from_numpyro, private_target as private_target
     from dpjax.base import Model
     from dpjax.clt import sample_clt
     from dpjax.data_augmentation.algorithm import gibbs, impute
@@ -89,7 +89,7 @@ else:
             ),
             "dpjax._util.jit": "enable_compilation_cache",
             "dpjax.posterior.saving": "load",
-            "dpjax.adapters.numpyro": "from_numpyro numpyro_target",
+            "dpjax.adapters.numpyro": "from_numpyro private_target",
             "dpjax.base": "Model",
             "dpjax.clt": "sample_clt",
             "dpjax.data_augmentation.algorithm": "gibbs impute",

@@ -60,7 +60,7 @@ def make_up(rng, n, intercept, of_age, of_stays):
 
 truth = {"intercept": -1.5, "of_age": 0.25, "of_stays": 0.45}
 records, covariates = make_up(np.random.default_rng(1), 100_000, **truth)
-confidential = dpjax.numpyro_target(readmission, records, covariates)
+confidential = dpjax.private.numpyro_target(readmission, records, covariates)
 
 # %% [markdown]
 # ## The promise
@@ -82,7 +82,7 @@ budget = private.Budget(epsilon=8.0, delta=1e-7, neighbours="replace-one")
 # That is enough for a mean and a rough width, and not for a tail. One chain spends the fewest of them on its warm-up.
 
 # %%
-pilot = dpjax.numpyro_target(readmission, *make_up(np.random.default_rng(2), 100_000, -1.4, 0.2, 0.4))
+pilot = dpjax.private.numpyro_target(readmission, *make_up(np.random.default_rng(2), 100_000, -1.4, 0.2, 0.4))
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
     plan = private.plan(

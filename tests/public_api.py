@@ -39,7 +39,6 @@ MODULES = {
 
 
 PARTS = {
-    "dpjax.adapters.numpyro": ["numpyro_target"],
     "dpjax.data_augmentation": ["least_squares", "parameter_kernel"],
     "dpjax.likelihood": ["MaximumLikelihood", "likelihood_ratio_test"],
     "dpjax.mechanisms": [

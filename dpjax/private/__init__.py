@@ -1,5 +1,9 @@
 """The data holder's job: publishing posterior draws under differential privacy, and accounting for it."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dpjax._util.lazy import lazy_names
 from dpjax.private import accounting, noise
 from dpjax.private.accounting import events
 from dpjax.private.accounting.composition import noise_multiplier_for
@@ -18,6 +22,11 @@ from dpjax.private.runs.draws import Diagnostics, PrivateDraws
 from dpjax.private.runs.sample import sample
 from dpjax.private.sums.clipped import ClippedSum, clipped_gradients, clipped_ratios
 from dpjax.private.targets.target import Target, model_target, target
+
+if TYPE_CHECKING:
+    numpyro_target: Callable[..., Target]
+else:
+    __getattr__, __dir__ = lazy_names(__name__, {"dpjax.adapters.numpyro": "numpyro_target"})
 
 __all__ = [
     "Budget",
@@ -51,6 +60,7 @@ __all__ = [
     "model_target",
     "noise",
     "noise_multiplier_for",
+    "numpyro_target",
     "plan",
     "release",
     "rwmh",

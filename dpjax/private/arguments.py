@@ -51,7 +51,7 @@ def check_numbers(name: str, value: Any) -> None:
 def check_target(name: str, target: Any) -> None:
     """Raise unless it is a target."""
     if not isinstance(target, Target):
-        remedy = "Build it with private.target, private.model_target or dpjax.numpyro_target."
+        remedy = "Build it with private.target, private.model_target or private.numpyro_target."
         fail(name, f"a {type(target).__name__}", "a dpjax.private.Target", remedy, error=TypeError)
 
 

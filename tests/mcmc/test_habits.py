@@ -6,6 +6,7 @@ import pytest
 from numpyro import distributions as dist
 
 import dpjax
+from dpjax import private
 from dpjax.data_augmentation.problem import choose_imputation
 from dpjax.mechanisms.promises import Sums
 
@@ -67,3 +68,7 @@ def test_one_field_needs_no_list():
             numpyro.sample("y", dist.Normal(mean, 2.0))
 
     assert "records: y" in dpjax.from_numpyro(program, records="y").describe()
+
+
+def test_targets_are_in_one_place():
+    assert private.numpyro_target is dpjax.private_target

@@ -208,7 +208,7 @@ def model_target(
     check_fields(model, records)
     if not model.exchangeable or model.num_records is not None:
         given = "records that are not identically distributed"
-        fail("model", given, "identically distributed records", "Use dpjax.numpyro_target.")
+        fail("model", given, "identically distributed records", "Use dpjax.private.numpyro_target.")
 
     def prior(unconstrained: Any) -> Array:
         return model.log_prior(constrain(model, unconstrained)) + log_jacobian(model, unconstrained)
