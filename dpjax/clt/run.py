@@ -29,7 +29,7 @@ from dpjax.models.data_sets import NUMBER
 from dpjax.models.programs import jit_model
 from dpjax.release import Release
 from dpjax.release.unknown_count import is_unknown
-from dpjax.runtime.chunk import CHAIN_AXES, MAX_CAPACITY, Chunk, Segment, make_draws
+from dpjax.runtime.chunk import CHAIN_AXES, MAX_CAPACITY, Chunk, Segment, Steps, make_draws
 from dpjax.runtime.devices import gather_to_host, over_devices, platform_of
 from dpjax.runtime.run import Run, Status
 
@@ -104,12 +104,10 @@ def run_chunk(
     tuning: Tuning,
     chain_keys: Key,
     chains: Chains,
-    start: Array,
-    length: Array,
-    thin: Array,
+    steps: Steps,
     adapt: Array,
 ) -> Chunk:
-    """Advance all chains by ``length * thin`` steps and keep every `thin`-th; step sizes change if `adapt` is true.
+    """Advance all chains by these steps and keep every `thin`-th; step sizes change if `adapt` is true.
 
     A processor makes the chains' steps in turn. No chain then waits for a longer trajectory. A chain's program, and
     with it every bit, is the same however many chains there are.
@@ -141,9 +139,7 @@ def run_chunk(
         keep,
         chain_keys=chain_keys,
         states=chains,
-        start=start,
-        length=length,
-        thin=thin,
+        steps=steps,
         capacity=MAX_CAPACITY,
         in_turn=platform_of(mesh) == "cpu",
     )
@@ -195,13 +191,13 @@ class CLTRun(Run):
         return self.model, self.source, self.mesh
 
     def arguments(self, status: Status, length: int) -> dict[str, Any]:
-        """What the target is made of, keys and chains, the numbers of the chunk, and whether step sizes change."""
+        """What the target is made of, keys and chains, the steps of the chunk, and whether step sizes change."""
         return {
             **self.arrays,
             "chain_keys": self.chain_keys,
             "chains": status.chains,
             "adapt": np.bool_(self.schedule[status.segment].phase == "warm-up"),
-            **self.numbers(status, length),
+            "steps": self.steps(status, length),
         }
 
     def open(self) -> Status:

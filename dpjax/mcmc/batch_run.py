@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.base import Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, fit_step_size, fit_to_prior
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.refresh import Rates, RefreshTuning
@@ -25,7 +25,7 @@ from dpjax.mcmc.step import Chains
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.release import PrivateRelease
-from dpjax.runtime.chunk import Chunk
+from dpjax.runtime.chunk import Chunk, Steps
 from dpjax.runtime.devices import BY_CHAIN, num_devices, over_devices, platform_of
 from dpjax.runtime.run import Status
 
@@ -59,15 +59,12 @@ def run_batch(
     rates: Rates | None,
     chain_keys: Key,
     chains: Chains,
-    start: Array,
-    length: Array,
-    thin: Array,
+    steps: Steps,
 ) -> Chunk:
     """The chunks of `advance_chains` of every release, leaves [release, ...].
 
     The rates of sweeps and refreshes are the same for all: what is not due is then not made.
     """
-    numbers: dict[str, Any] = {"start": start, "length": length, "thin": thin}
     leaves, structure = jax.tree.flatten(release)
 
     def run_one(given: dict[str, Any]) -> Chunk:
@@ -77,7 +74,7 @@ def run_batch(
         collected = bind(collect, own_release)
         if rates is not None:
             given["refresh"] = given["refresh"]._replace(**rates._asdict())
-        return advance_chains(model, plan, collected, capacity, None, release=own_release, **given, **numbers)
+        return advance_chains(model, plan, collected, capacity, None, release=own_release, steps=steps, **given)
 
     own = [leaf for leaf, is_common in zip(leaves, common, strict=True) if not is_common]
     given = {"own": own, "tuning": tuning, "refresh": refresh, "chain_keys": chain_keys, "chains": chains}

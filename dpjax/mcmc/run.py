@@ -25,7 +25,7 @@ from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import Arrays, fill, read_place
-from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Segment, make_draws, most_draws, num_bytes
+from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Segment, Steps, make_draws, most_draws, num_bytes
 from dpjax.runtime.devices import gather_to_host, over_devices
 from dpjax.runtime.fingerprint import plain_values, restore
 from dpjax.runtime.run import Run, Status
@@ -90,11 +90,9 @@ def advance_chains(
     refresh: RefreshTuning | None = None,
     chain_keys: Key,
     chains: Chains,
-    start: Array,
-    length: Array,
-    thin: Array,
+    steps: Steps,
 ) -> Chunk:
-    """Advance all chains by ``length * thin`` steps of the posterior's kernel and keep every ``thin``-th.
+    """Advance all chains by the steps of the posterior's kernel and keep every ``thin``-th.
 
     See `make_draws`, whose states are here `Chains` and whose draws are `Draw`.
 
@@ -114,16 +112,14 @@ def advance_chains(
         derived = {} if model.derived is None else model.derived(chain.state.parameters)
         reported = {} if model.reported is None else model.reported(chain.state.latent.records)
         collected = None if collect is None else collect(chain.state)
-        return Draw(chain.state.parameters, derived, reported, average(total, thin), collected)
+        return Draw(chain.state.parameters, derived, reported, average(total, steps.thin), collected)
 
     return make_draws(
         build_step(model, release, sweep, tuning, refresh),
         keep,
         chain_keys=chain_keys,
         states=chains,
-        start=start,
-        length=length,
-        thin=thin,
+        steps=steps,
         capacity=capacity,
         complete=complete,
         in_turn=num_bytes(chains.state.latent.records) > MANY_BYTES * chain_keys.shape[0],
@@ -203,14 +199,14 @@ class PosteriorRun(Run):
         return self.problem.model, status.kernel.plan, self.collect, self.most_draws, self.mesh
 
     def arguments(self, status: Status, length: int) -> dict[str, Any]:
-        """The release, the tuning, keys and chains, and the numbers of the chunk."""
+        """The release, the tuning, keys and chains, and the steps of the chunk."""
         return {
             "release": self.problem.release,
             "tuning": status.kernel.tuning,
             "refresh": status.kernel.refresh,
             "chain_keys": self.keys.chains,
             "chains": status.chains,
-            **self.numbers(status, length),
+            "steps": self.steps(status, length),
         }
 
     def open(self, state: GibbsState, tuning: Tuning | None, refresh: RefreshTuning | None) -> Status:

@@ -17,7 +17,7 @@ from dpjax.mixture.problem import Problem
 from dpjax.mixture.samplers.base import MAX_SLOTS, Setup, step
 from dpjax.mixture.starts import NUM_GROUPS, start_labels, start_records
 from dpjax.runtime.checkpoint import Arrays, fill, read_place
-from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Segment, for_chains, make_draws, most_draws
+from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Segment, Steps, for_chains, make_draws, most_draws
 from dpjax.runtime.devices import any_device, gather_to_host, over_devices, to_host
 from dpjax.runtime.run import Run, Status
 
@@ -123,11 +123,9 @@ def run_chunk(
     problem: Problem,
     chain_keys: Key,
     chains: MixtureState,
-    start: Array,
-    length: Array,
-    thin: Array,
+    steps: Steps,
 ) -> Chunk:
-    """Advance all chains by up to ``length * thin`` sweeps and keep every `thin`-th; see `make_draws`.
+    """Advance all chains by up to these sweeps and keep every `thin`-th; see `make_draws`.
 
     If a chain's slots do not suffice, no chain makes the draw in question and the loop ends. Made again with more slots
     it is the same draw.
@@ -137,9 +135,7 @@ def run_chunk(
         partial(keep, collect),
         chain_keys=chain_keys,
         states=chains,
-        start=start,
-        length=length,
-        thin=thin,
+        steps=steps,
         capacity=capacity,
         in_turn=setup.in_turn,
         combine=lambda earlier, latest: latest,
@@ -210,11 +206,11 @@ class MixtureRun(Run):
         return status.kernel.setup, self.collect, self.capacity(status), self.mesh
 
     def arguments(self, status: Status, length: int) -> dict[str, Any]:
-        """The problem, keys and chains, and the numbers of the chunk; steps are counted from the segment's first."""
+        """The problem, keys and chains, and the steps of the chunk, which are counted from the segment's first."""
         segment = self.schedule[status.segment]
         keys = jax.vmap(jax.random.fold_in, in_axes=(0, None))(self.chain_keys, segment.start)
-        numbers = self.numbers(status, length) | {"start": np.int32(status.filled * segment.thin)}
-        return {"problem": self.problem, "chain_keys": keys, "chains": status.chains, **numbers}
+        steps = Steps.of(status.filled * segment.thin, length, segment.thin)
+        return {"problem": self.problem, "chain_keys": keys, "chains": status.chains, "steps": steps}
 
     def store(self, status: Status, chunk: Chunk, length: int) -> tuple[Status, int]:
         """The status after a chunk: of the warm-up, only the number of slots that it needed is kept."""

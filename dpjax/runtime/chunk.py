@@ -6,11 +6,22 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax.base import Array, Key
 from dpjax.runtime.devices import BY_CHAIN, EVERYWHERE, SECOND
 
-__all__ = ["CHAIN_AXES", "MAX_CAPACITY", "Chunk", "Segment", "for_chains", "make_draws", "most_draws", "num_bytes"]
+__all__ = [
+    "CHAIN_AXES",
+    "MAX_CAPACITY",
+    "Chunk",
+    "Segment",
+    "Steps",
+    "for_chains",
+    "make_draws",
+    "most_draws",
+    "num_bytes",
+]
 
 BUFFER_BYTES = 2**24
 """The memory that one chunk's draws may take on the device."""
@@ -56,6 +67,30 @@ class Segment(NamedTuple):
         return self.start + self.draws * self.thin
 
 
+class Steps(NamedTuple):
+    """Which steps a chunk makes, as int32 [].
+
+    Attributes
+    ----------
+    start
+        The number t of the first step.
+    length
+        How many draws to make.
+    thin
+        How many steps they are apart.
+    """
+
+    start: Array
+    length: Array
+    thin: Array
+
+    @classmethod
+    def of(cls, start: int, length: int, thin: int) -> "Steps":
+        """The steps as values of one program, rather than constants of many."""
+        numbers: Any = map(np.int32, (start, length, thin))
+        return cls(*numbers)
+
+
 class Chunk(NamedTuple):
     """What a chunk leaves.
 
@@ -93,9 +128,7 @@ def make_draws(
     *,
     chain_keys: Key,
     states: Any,
-    start: Array,
-    length: Array,
-    thin: Array,
+    steps: Steps,
     capacity: int,
     complete: Complete | None = None,
     in_turn: bool = False,
@@ -112,12 +145,8 @@ def make_draws(
     ----------
     states
         The chains' states [chain, ...].
-    start
-        The number t of the first step.
-    length
-        How many draws to make.
-    thin
-        How many steps they are apart.
+    steps
+        Their numbers.
     capacity
         The largest length.
     complete
@@ -133,6 +162,7 @@ def make_draws(
         Whether a step failed [], from its reports [chain, ...]. The draw that it belongs to is then not made by any
         chain, and the chunk ends: states and draws are those of the draws before. None if no step can fail.
     """
+    start, length, thin = steps
 
     @jax.jit
     def advance(number: Array, states: Any) -> tuple[Any, Any]:

@@ -25,7 +25,7 @@ from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Key
 from dpjax.runtime.checkpoint import PeriodicCheckpoint
-from dpjax.runtime.chunk import Chunk, Segment
+from dpjax.runtime.chunk import Chunk, Segment, Steps
 from dpjax.runtime.devices import place, same_everywhere, to_host
 from dpjax.runtime.progress import Progress, ShowProgress, check_progress
 
@@ -157,10 +157,9 @@ class Run(ABC):
         segment = self.schedule[status.segment]
         return segment.start + status.filled * segment.thin
 
-    def numbers(self, status: Status, length: int) -> dict[str, np.int32]:
-        """The step that a chunk of so many draws begins with, their number, and how many steps they are apart."""
-        numbers = {"start": self.steps_made(status), "length": length, "thin": self.schedule[status.segment].thin}
-        return {name: np.int32(number) for name, number in numbers.items()}
+    def steps(self, status: Status, length: int) -> Steps:
+        """The steps of a chunk of so many draws."""
+        return Steps.of(self.steps_made(status), length, self.schedule[status.segment].thin)
 
     def make_chunk(self, status: Status, length: int) -> tuple[Status, int]:
         """Make up to so many draws within the current segment, and say how many; at its end, open the next one.

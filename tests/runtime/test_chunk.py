@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dpjax.runtime.chunk import make_draws
+from dpjax.runtime.chunk import Steps, make_draws
 
 KEYS = jax.random.split(jax.random.key(3), 2)
 CAPACITY = 8
@@ -36,8 +36,8 @@ def keep(state, report):
 
 @partial(jax.jit, static_argnames=("step", "in_turn", "fails", "combine", "complete"))
 def run(states, start, length, thin, step=walk, **options):
-    numbers = {"start": start, "length": length, "thin": thin}
-    return make_draws(step, keep, chain_keys=KEYS, states=states, **numbers, capacity=CAPACITY, **options)
+    steps = Steps(start, length, thin)
+    return make_draws(step, keep, chain_keys=KEYS, states=states, steps=steps, capacity=CAPACITY, **options)
 
 
 def go(states=START, start=0, length=6, thin=1, **options):

@@ -19,7 +19,7 @@ from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.accounting.ledger import BudgetExceeded, Ledger, RunPart
 from dpjax.private.kernels.base import NotPrivate, PrivateKernel, ravel
 from dpjax.private.targets.target import Target
-from dpjax.runtime.chunk import CHAIN_AXES, Chunk, make_draws
+from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Steps, make_draws
 from dpjax.runtime.devices import over_devices, place
 
 __all__ = [
@@ -172,8 +172,8 @@ def is_stuck(start: Status, status: Status) -> bool:
 def advance(run: Run, status: Status, length: int) -> Status:
     """The status after so many further iterations, which are charged: a multiple of the thinning."""
     number = length // run.thin
-    numbers = {"start": np.int32(status.done), "length": np.int32(number), "thin": np.int32(run.thin)}
-    chunk = make_chunk(run, run.target, run.chain_keys, status.states, numbers)
+    steps = Steps.of(status.done, number, run.thin)
+    chunk = make_chunk(run, run.target, run.chain_keys, status.states, steps)
     drawn = as_drawn(chunk.draws, number)
     draws = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), status.draws, drawn.parameters)
     totals = jax.tree.map(lambda total, more: total + np.sum(more, axis=1), status.totals, drawn.totals)
@@ -181,10 +181,10 @@ def advance(run: Run, status: Status, length: int) -> Status:
     return Status(chunk.states, draws, totals, status.done + length, parts)
 
 
-def make_chunk(run: Run, target: Target, chain_keys: Key, states: Any, numbers: dict[str, Any]) -> Chunk:
-    """A chunk by the program that the run uses; its numbers are those of `run_chunk`."""
+def make_chunk(run: Run, target: Target, chain_keys: Key, states: Any, steps: Steps) -> Chunk:
+    """A chunk by the program that the run uses."""
     chains = {"chain_keys": chain_keys, "states": states}
-    arguments = place(run.mesh, {"target": target, **chains, **numbers}, by_chain=tuple(chains))
+    arguments = place(run.mesh, {"target": target, **chains, "steps": steps}, by_chain=tuple(chains))
     chunk: Chunk = run_chunk(run.kernel.build, run.capacity, run.mesh, **arguments)
     return chunk
 
@@ -244,11 +244,9 @@ def run_chunk(
     target: Target,
     chain_keys: Key,
     states: Any,
-    start: Array,
-    length: Array,
-    thin: Array,
+    steps: Steps,
 ) -> Chunk:
-    """Exactly ``length * thin`` iterations from number `start` on; every `thin`-th position is kept.
+    """Exactly these iterations; every `thin`-th position is kept.
 
     Their number is an argument of the program and not a shape, so that none is made and thrown away: each is a query of
     the records. See `make_draws`, whose draws are here `Draw`.
@@ -267,9 +265,7 @@ def run_chunk(
         keep,
         chain_keys=chain_keys,
         states=states,
-        start=start,
-        length=length,
-        thin=thin,
+        steps=steps,
         capacity=capacity,
     )
 

@@ -25,7 +25,7 @@ from dpjax.private.runs.draws import Diagnostics, PrivateDraws
 from dpjax.private.runs.run import STANDS_STILL, Run, Status, choose_capacity, finish, make_chunk, to_host
 from dpjax.private.runs.starts import begin
 from dpjax.runtime.checkpoint import check_path
-from dpjax.runtime.chunk import Chunk
+from dpjax.runtime.chunk import Chunk, Steps
 from dpjax.runtime.devices import Devices, choose_mesh, spans_processes
 
 __all__ = ["sample"]
@@ -313,5 +313,5 @@ def without_records(run: Run, status: Status, keys: Key, length: int) -> Chunk:
     nobody = replace(
         target, records=jax.tree.map(jnp.zeros_like, target.records), weights=jnp.zeros_like(target.weights)
     )
-    numbers = {"start": np.int32(status.done), "length": np.int32(1), "thin": np.int32(length)}
-    return make_chunk(run, nobody, keys, status.states, numbers)
+    steps = Steps.of(status.done, 1, length)
+    return make_chunk(run, nobody, keys, status.states, steps)
