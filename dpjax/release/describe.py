@@ -104,13 +104,17 @@ def microdata_lines(release: Microdata) -> list[str]:
     """What is said of several fields of each person."""
     perturbed = [field for field in release.fields.values() if not field.channel.exact]
     others = f", of which the last {release.num_others:,} are not in the sum" if release.num_others else ""
-    lines = [f"{quantity(len(release.fields), 'field')} of n = {release.n:,} records{others}."]
-    for name, field in release.fields.items():
-        gaps = int(np.sum(release.missing.get(name, 0)))
-        absent = f"; missing in {quantity(gaps, 'record')}" if gaps else ""
-        lines.append(f"{in_words(name, field.levels)}: {field.channel.words()}{absent}.")
+    names = [field.field for field in release.fields.values()]
+    lines = [f"{quantity(len(set(names)), 'field')} of n = {release.n:,} records{others}."]
+    for key, field in release.fields.items():
+        gaps = int(np.sum(release.missing.get(key, 0)))
+        if names.count(field.field) > 1:
+            ends = f", of {quantity(release.n - gaps, 'record')}."
+        else:
+            ends = f"; missing in {quantity(gaps, 'record')}." if gaps else "."
+        lines.append(f"{in_words(field.field, field.levels)}: {field.channel.words()}{ends}")
     try:
-        kept = promise_in_words(compose([local_promise(field) for field in perturbed]))
+        kept = promise_in_words(promise_to_people(release))
     except Unpromised as reason:
         kept = f"no promise is known. {str(reason).rstrip('.')}"
     if len(perturbed) < len(release.fields):
@@ -120,6 +124,26 @@ def microdata_lines(release: Microdata) -> list[str]:
         *([f"To each person, whatever two values are compared: {kept}."] if perturbed else []),
         stated([field.channel for field in release.fields.values()]),
     ]
+
+
+def promise_to_people(release: Microdata) -> Promise:
+    """What all channels promise together to the person whose values came through the weakest ones.
+
+    A part of a field is left out for those of whom it was not released; one of a whole field counts for everybody.
+    """
+    perturbed = {key: field for key, field in release.fields.items() if not field.channel.exact}
+    promises = [local_promise(field) for field in perturbed.values()]
+    if not promises:
+        return compose([])
+    names = [field.field for field in release.fields.values()]
+    in_parts = [names.count(field.field) > 1 for field in perturbed.values()]
+    present = [
+        ~np.asarray(release.missing[key]) if of_some and key in release.missing else np.ones(release.n, bool)
+        for key, of_some in zip(perturbed, in_parts, strict=True)
+    ]
+    kinds = np.unique(np.array(present).reshape(len(present), release.n).T, axis=0)
+    composed = [compose([one for one, seen in zip(promises, kind, strict=True) if seen]) for kind in kinds]
+    return max(composed, key=lambda one: one.rho)
 
 
 def what_is_kept(release: Release, neighbours: Neighbours) -> str:

@@ -79,17 +79,17 @@ def joint(*releases: Release | LocalRelease | Microdata) -> Release | Microdata:
 
 
 def _fields_of(releases: tuple[Any, ...]) -> dict[str, FieldValues]:
-    """The fields of all releases by their names, or an error if one comes twice."""
+    """The fields of all releases by their names, or an error if two have the same."""
     fields: dict[str, FieldValues] = {}
     for place, release in enumerate(releases):
-        for part in release.parts:
-            if isinstance(part, FieldValues):
-                if part.field in fields:
-                    remedy = (
-                        "Join two reports of one field by the product of their channels: dpjax.mechanisms.LocalChannel."
-                    )
-                    fail(f"releases[{place}]", f"the field {part.field!r} again", "each field once", remedy)
-                fields[part.field] = part
+        own = release.fields if isinstance(release, Microdata) else {}
+        if isinstance(release, LocalRelease):
+            own = {release.field: release}
+        for part in own.values():
+            if part.field in fields:
+                remedy = "Pass both as parts: dpjax.Microdata({field: [(values, channel), (values, channel)]})."
+                fail(f"releases[{place}]", f"the field {part.field!r} again", "each field once", remedy)
+        fields |= own
     return fields
 
 

@@ -13,11 +13,12 @@ import numpy as np
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_count, describe, fail, is_traced, name_of
 from dpjax.base import Array, Key, Records, Statistic
-from dpjax.mechanisms.base import Mechanism, as_mechanism
+from dpjax.mechanisms.base import as_mechanism
 from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.numerics import tree_where
 from dpjax.release import json
 from dpjax.release.base import PrivateRelease
+from dpjax.release.field_parts import FieldPart, split_parts
 from dpjax.release.fields import FieldValues
 from dpjax.release.levels import to_codes
 from dpjax.release.printing import Described
@@ -40,7 +41,9 @@ class Microdata(Described):
     fields
         By the name of a record field: the pair of its values [n] or [n, k], in the order of the records, and its
         channel. A channel is such as `dpjax.RandomizedResponse`, or `dpjax.Exact` for what is known. The names of a
-        field's categories may follow as a third, as ``levels`` of `dpjax.LocalRelease`.
+        field's categories may follow as a third, as ``levels`` of `dpjax.LocalRelease`. If a field was released of some
+        people in one way and of others in another, or more than once: a list of such tuples, with a mask [n] as the
+        third entry, which is True for each person of whom this part was released. Names then follow as the fourth.
     missing
         By the name of a field: which of its values are missing, bool [n]. A value of NaN is missing, too, whatever the
         channel. What stands in the place of another missing value is not read.
@@ -53,12 +56,15 @@ class Microdata(Described):
     Raises
     ------
     TypeError, ValueError
-        If the fields are no dict of pairs; their numbers of records differ; or values are not possible for their
-        channel.
+        If the fields are no dict of pairs or lists of parts; their numbers of records differ; or values are not
+        possible for their channel.
 
     Notes
     -----
     A pytree: values, channels, masks and the sum are data; the names of the fields and `num_others` are static.
+
+    The parts of a field are kept as fields of their own, the second one under a name such as ``"label (2)"``; that part
+    which is exact, if there is one, is the first.
 
     Examples
     --------
@@ -67,6 +73,12 @@ class Microdata(Described):
     >>> people = Microdata({"label": ([0, 1, 1], kept), "y": ([0.3, float("nan"), 1.1], dpjax.Exact())})
     >>> people.n, people.missing["y"].tolist()
     (3, [False, True, False])
+
+    Only the first two persons answered at random:
+
+    >>> asked = [([0, 1, 1], kept, [True, True, False]), ([0, 1, 1], dpjax.Exact(), [False, False, True])]
+    >>> sorted(Microdata({"label": asked}).fields)
+    ['label', 'label (2)']
     """
 
     fields: dict[str, Any]
@@ -82,8 +94,9 @@ class Microdata(Described):
         for name in self.fields:
             if not isinstance(name, str):
                 fail("fields", f"the name {name!r}", "names of record fields", "Pass strings.", error=TypeError)
+        split, masks = split_parts(self.fields, masks)
         # Sorted, as JAX sorts the entries of a dict.
-        read = {name: read_field(name, given, masks.get(name)) for name, given in sorted(self.fields.items())}
+        read = {name: read_field(name, given, masks.get(name)) for name, given in sorted(split.items())}
         object.__setattr__(self, "fields", {name: field for name, (field, _) in read.items()})
         object.__setattr__(self, "missing", {name: mask for name, (_, mask) in read.items() if mask is not None})
         for name, field in self.fields.items():
@@ -117,8 +130,12 @@ class Microdata(Described):
 
     @property
     def exact(self) -> dict[str, FieldValues]:
-        """The fields that are exact."""
+        """The fields that are exact, or in part."""
         return {name: field for name, field in self.fields.items() if field.channel.exact}
+
+    def noisy_parts(self, name: str) -> dict[str, FieldValues]:
+        """What was released of a field through channels; none if it is exact, or missing for everybody."""
+        return {key: field for key, field in self.fields.items() if field.field == name and not field.channel.exact}
 
     def __repr__(self) -> str:
         fields = ", ".join(f"`{name}` ({field.channel.words()})" for name, field in self.fields.items())
@@ -174,7 +191,7 @@ class Microdata(Described):
 
         Fields that the support does not list are left out.
         """
-        listed = {name: field for name, field in self.fields.items() if name in support}
+        listed = {name: field for name, field in self.fields.items() if field.field in support}
         terms = [self.of_seen(name, field.log_densities_of_support(support)) for name, field in listed.items()]
         return reduce(add, terms, jnp.zeros((self.n, 1)))
 
@@ -230,6 +247,7 @@ class Microdata(Described):
                 "channel": json.encode_mechanism(field.channel),
                 "levels": field.levels,
             }
+            | ({} if field.field == name else {"field": field.field})
             for name, field in self.fields.items()
         }
         summed = None if self.summed is None else text_json.loads(self.summed.to_json())
@@ -310,6 +328,7 @@ def read_masks(missing: Any, fields: dict[str, Any]) -> dict[str, Array]:
 
 def read_field(name: str, given: Any, mask: Array | None) -> tuple[FieldValues, Array | None]:
     """The values of a field with their channel, and which of them are missing; None if it is said of none."""
+    name = getattr(given, "field", name)
     if isinstance(given, FieldValues):
         given = given.values, given.channel, given.levels
     is_pair = isinstance(given, (tuple, list)) and len(given) == 2
@@ -372,10 +391,11 @@ def check_sum(summed: Any, n: int) -> None:
         fail("summed", f"n = {summed.n}", f"n = {n}", remedy)
 
 
-def decode_field(name: str, entry: Any) -> tuple[tuple[Any, Mechanism, Any], np.ndarray]:
+def decode_field(name: str, entry: Any) -> tuple[FieldPart, np.ndarray]:
     """The values of a field with their channel, and which of them are missing, from their description."""
     parts = dict(json.check_dict(f"fields[{name!r}]", entry))
     argument = f"values of fields[{name!r}]"
+    field = parts.pop("field", name)
     json.check_names(argument, set(parts), {"values", "channel", "levels"})
     values = parts["values"]
     if not (isinstance(values, list) and values):
@@ -384,4 +404,4 @@ def decode_field(name: str, entry: Any) -> tuple[tuple[Any, Mechanism, Any], np.
     known = json.decode_numbers(argument, [value for value in values if value is not None])
     stand_in = known[0] if known else 0
     filled = [stand_in if value is None else value for value in values]
-    return (filled, json.decode_mechanism(parts["channel"]), parts["levels"]), gaps
+    return FieldPart(field, filled, json.decode_mechanism(parts["channel"]), parts["levels"]), gaps

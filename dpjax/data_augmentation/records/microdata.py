@@ -12,7 +12,7 @@ result of a move is a proposal. It is accepted by the density of the sum, one re
 """
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import jax
@@ -181,9 +181,10 @@ def list_levels(model: Model, release: Microdata, hidden: dict[str, Any]) -> lis
     for name, leaf in hidden.items():
         if name in levels:
             continue
-        size = release.fields[name].channel.true_categories if name in release.fields else None
-        if size is not None and leaf.ndim == 1:
-            found.append({name: jnp.arange(size, dtype=leaf.dtype)})
+        sizes = [field.channel.true_categories for field in release.noisy_parts(name).values()]
+        known = [size for size in sizes if size is not None]
+        if known and leaf.ndim == 1:
+            found.append({name: jnp.arange(max(known), dtype=leaf.dtype)})
         elif leaf.dtype == bool and leaf.ndim == 1:
             found.append({name: jnp.array([False, True])})
     return [group for group in found if set(group) & set(hidden)]
@@ -338,8 +339,7 @@ def along(
     model: Model, release: Microdata, name: str, place: Place, parameters: Parameters, records: Records
 ) -> tuple[Callable[[Array], Records], Callable[[Array], Array]]:
     """The records and their log-densities [n], up to constants, as functions of one number [n] of a field."""
-    where = (slice(None), *place)
-    field = release.fields.get(name)
+    where, parts = (slice(None), *place), release.noisy_parts(name)
 
     def records_at(numbers: Array) -> Records:
         return records | {name: records[name].at[where].set(numbers) if place else numbers}
@@ -347,10 +347,9 @@ def along(
     def log_density(numbers: Array) -> Array:
         moved = records_at(numbers)
         density = model.log_density(parameters, moved)
-        if field is None or field.channel.exact:
-            return density
-        released = field.log_densities(moved)
-        return density + release.of_seen(name, released)
+        for key, field in parts.items():
+            density += release.of_seen(key, field.log_densities(moved))
+        return density
 
     return records_at, log_density
 
@@ -440,8 +439,8 @@ def walk(model: Model, release: Microdata, name: str, place: Place) -> Move:
 
 def noise_width(release: Microdata, name: str, place: Place) -> Array:
     """The deviation [] of what a channel releases of one number of a field; ∞ without a channel."""
-    field = release.fields.get(name)
-    if field is None or field.channel.exact:
-        return jnp.array(jnp.inf)
-    deviation = width(jax.random.key(0), field.channel, field.values[0], partial(jnp.std, axis=0), NOISE_DRAWS)[place]
-    return jnp.where(deviation > 0, deviation, jnp.inf)
+    deviations = [
+        width(jax.random.key(0), field.channel, field.values[0], partial(jnp.std, axis=0), NOISE_DRAWS)[place]
+        for field in release.noisy_parts(name).values()
+    ]
+    return reduce(jnp.minimum, [jnp.where(each > 0, each, jnp.inf) for each in deviations], jnp.array(jnp.inf))
