@@ -55,7 +55,7 @@ def test_the_doctor_sees_what_gets_in_the_way(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(__main__, "ACCELERATORS", (__file__,))
     monkeypatch.setattr(__main__, "PACKAGES", ("no-such-package",))
     with jax.debug_nans(True):
-        printed = __main__.report()
+        printed = __main__.describe_environment()
     assert "jax_debug_nans is on" in printed
     assert "no-such-package missing" in printed
     assert ("an accelerator that JAX does not use" in printed) == (jax.default_backend() == "cpu")

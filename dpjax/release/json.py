@@ -15,7 +15,7 @@ and parameters are those of dpjax's mechanisms and statistics; a user's function
 """
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict
 from typing import Any, NoReturn
 
@@ -33,10 +33,12 @@ SCHEMA = "privatized-release"
 VERSION = 1
 CONTENT = {
     "release": {"value", "n", "mechanism", "statistic"},
-    "local-release": {"values", "channel", "field", "levels"},
+    "local-release": {"values", "channel", "field"},
     "microdata": {"fields", "summed", "num_others"},
 }
 HEADER = {"schema", "version", "kind", "units", "metadata"}
+OPTIONAL = {"local-release": {"levels"}}
+"""Entries that a text may lack."""
 
 
 def write(kind: str, content: dict[str, Any], units: str | None, metadata: dict[str, Any]) -> str:
@@ -66,8 +68,9 @@ def read(text: str, kind: str | None = None) -> dict[str, Any]:
     if found not in (CONTENT if kind is None else (kind,)):
         remedy = "Read it with Release.from_json, LocalRelease.from_json or dpjax.release.from_json."
         fail("kind", repr(found), repr(kind) if kind else f"one of {sorted(CONTENT)}", remedy)
-    check_names("text", set(document), CONTENT[found] | HEADER)
-    return document
+    optional = OPTIONAL.get(found, set())
+    check_names("text", set(document), CONTENT[found] | HEADER, optional)
+    return dict.fromkeys(optional) | document
 
 
 def encode_numbers(argument: str, value: Array, *, max_ndim: int | None = None) -> Any:
@@ -245,9 +248,9 @@ def check_dict(argument: str, entry: Any) -> Iterable[tuple[str, Any]]:
     return entry.items()
 
 
-def check_names(argument: str, found: set[str], known: set[str]) -> None:
-    """Raise unless a document has all known entries, and no others."""
-    for names, problem in ((known - HEADER - found, "no"), (found - known, "an unknown")):
+def check_names(argument: str, found: set[str], known: set[str], optional: Collection[str] = ()) -> None:
+    """Raise unless a document has all known entries, and no others but optional ones."""
+    for names, problem in ((known - HEADER - found, "no"), (found - known - set(optional), "an unknown")):
         if names:
             remedy = "Put whatever else you want to keep into metadata."
             fail(argument, f"{problem} entry {sorted(names)}", f"the entries {sorted(known)}", remedy)

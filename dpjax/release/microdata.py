@@ -396,7 +396,7 @@ def decode_field(name: str, entry: Any) -> tuple[FieldPart, np.ndarray]:
     parts = dict(json.check_dict(f"fields[{name!r}]", entry))
     argument = f"values of fields[{name!r}]"
     field = parts.pop("field", name)
-    json.check_names(argument, set(parts), {"values", "channel", "levels"})
+    json.check_names(argument, set(parts), {"values", "channel"}, {"levels"})
     values = parts["values"]
     if not (isinstance(values, list) and values):
         fail(argument, describe(values), "a list of numbers or null", "Write the release with to_json.")
@@ -404,4 +404,4 @@ def decode_field(name: str, entry: Any) -> tuple[FieldPart, np.ndarray]:
     known = json.decode_numbers(argument, [value for value in values if value is not None])
     stand_in = known[0] if known else 0
     filled = [stand_in if value is None else value for value in values]
-    return FieldPart(field, filled, json.decode_mechanism(parts["channel"]), parts["levels"]), gaps
+    return FieldPart(field, filled, json.decode_mechanism(parts["channel"]), parts.get("levels")), gaps

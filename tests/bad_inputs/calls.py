@@ -214,7 +214,7 @@ OWN: dict[str, dict[str, Any]] = {
     "dpjax.likelihood.likelihood_ratio_test": {"full": None, "restricted": None},
     "dpjax.release.mechanism_from_published": {"convention": "laplace_epsilon", "published": 1.0, "sensitivity": 1.0},
     "dpjax.data_augmentation.parameter_kernel": {"kernel": "hmc"},
-    "dpjax.adapters.numpyro.numpyro_target": {"fn": program, "records": {"cell": np.zeros(3, int)}},
+    "dpjax.private.numpyro_target": {"fn": program, "records": {"cell": np.zeros(3, int)}},
     "dpjax.adapters.census.read_noisy_measurements": {"path": "."},
     "dpjax.adapters.diffprivlib.read_count": {"value": 2.0},
     "dpjax.adapters.diffprivlib.read_histogram": {"counts": [1, 2], "edges": [0.0, 0.5, 1.0]},

@@ -10,7 +10,7 @@ import pytest
 from numpyro import distributions as dist
 from numpyro.infer.util import potential_energy
 
-from dpjax import models, numpyro_target, private
+from dpjax import models, private
 from dpjax.private import Target, noise
 from tests.private.cases import ledger
 
@@ -73,7 +73,7 @@ def log_density(target: Target, vector: jax.Array) -> jax.Array:
 
 @pytest.mark.x64
 def test_a_numpyro_model_s_posterior_is_its_potential() -> None:
-    target = numpyro_target(regression, {"y": Y}, {"x": X}, chunk_size=4)
+    target = private.numpyro_target(regression, {"y": Y}, {"x": X}, chunk_size=4)
     assert (target.dimension, target.num_records) == (3, 11)
     vectors = RNG.normal(size=(3, 3))
 
@@ -126,13 +126,13 @@ OTHERS = [
 @pytest.mark.parametrize(("model", "covariates", "message"), OTHERS)
 def test_a_model_that_is_another_one_for_one_record_is_refused(model, covariates: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message) as caught:
-        numpyro_target(model, {"y": Y}, covariates)
+        private.numpyro_target(model, {"y": Y}, covariates)
     assert "Make it an argument" in str(caught.value) or "public" in str(caught.value)
 
 
 def test_a_covariate_that_is_passed_as_public_is_refused() -> None:
     with pytest.raises(ValueError, match="pass it in `covariates`"):
-        numpyro_target(regression, {"y": Y}, x=X)
+        private.numpyro_target(regression, {"y": Y}, x=X)
 
 
 def far(x, y=None) -> None:
@@ -147,14 +147,16 @@ def test_no_error_of_a_model_depends_on_confidential_covariates() -> None:
     data = {"y": np.zeros(9)}
     for covariate in (np.linspace(11.0, 19.0, 9), np.linspace(1.0, 9.0, 9)):
         with pytest.raises(ValueError, match=r"^fn: given a model without a finite density .*examples="):
-            numpyro_target(far, data, {"x": covariate})
-        assert numpyro_target(far, data, {"x": covariate}, examples={"x": np.array([12.0, 15.0])}).dimension == 1
+            private.numpyro_target(far, data, {"x": covariate})
+        assert (
+            private.numpyro_target(far, data, {"x": covariate}, examples={"x": np.array([12.0, 15.0])}).dimension == 1
+        )
     for examples in ({}, {"x": np.ones((2, 3))}, {"x": np.ones(0)}, {"z": np.ones(3)}):
         with pytest.raises(ValueError, match=r"^examples: given shapes"):
-            numpyro_target(far, data, {"x": np.ones(9)}, examples=examples)
+            private.numpyro_target(far, data, {"x": np.ones(9)}, examples=examples)
 
 
 @pytest.mark.slow
 def test_rounding_is_not_taken_for_another_model() -> None:
     data = {"x": RNG.normal(size=(9, 50)), "exposure": np.full(9, 1e3), "group": np.arange(9) % 3}
-    assert numpyro_target(ill_conditioned, {"count": RNG.normal(size=9)}, data).dimension == 54
+    assert private.numpyro_target(ill_conditioned, {"count": RNG.normal(size=9)}, data).dimension == 54

@@ -18,6 +18,7 @@ from dpjax.private.accounting.closed_form import mu_of_pure
 from dpjax.private.accounting.composition import composed_epsilon, composed_log_delta
 from dpjax.private.noise import discrete_laplace as sampler
 from dpjax.private.noise.discrete_laplace import Bits, discrete_laplace
+from dpjax.private.people import EACH_RECORD
 from dpjax.private.planning.design import blank_of
 from tests.perfect_start import REJECT
 from tests.private.cases import STARTS, TARGET, WALK
@@ -237,7 +238,7 @@ def test_a_posterior_is_that_given_the_exact_noise() -> None:
 
 
 def test_a_design_has_laplace_noise_where_there_is_no_delta() -> None:
-    blank = blank_of(TOTAL, None, PURE, 10)
+    blank = blank_of(TOTAL, None, PURE, 10, EACH_RECORD)
     assert isinstance(blank.mechanism, dpjax.Laplace)
     settings = {"source": "synthetic", "num_records": 7, "num_chains": 1, "num_iterations": 9}
     with pytest.raises(ValueError, match=r"^budget: .*δ > 0"):
