@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import dpjax
+from dpjax._util.lazy import implemented_by
 from tests.public_api import PARTS
 
 MOST_MODULES = 3
@@ -85,3 +86,20 @@ def test_the_package_shows_few_names_and_has_those_of_its_parts() -> None:
 def test_an_unknown_name_is_refused() -> None:
     with pytest.raises(AttributeError, match="module 'dpjax' has no attribute 'Lapalce'"):
         dpjax.Lapalce  # noqa: B018
+
+
+class Number(int):
+    @implemented_by("math.pow")
+    def power(self, exponent: float = 2.0) -> float:
+        """The power."""
+        raise NotImplementedError
+
+
+def test_a_method_may_be_a_function_that_is_imported_when_it_is_called() -> None:
+    """The defaults are the method's: `math.pow` has none, and takes no names."""
+    assert (Number(3).power(), Number(3).power(exponent=3.0)) == (9.0, 27.0)
+    assert Number.power.__doc__ == "The power."
+    with pytest.raises(TypeError, match="unexpected keyword argument 'base'"):
+        Number(3).power(base=2.0)  # type: ignore[call-arg]
+    with pytest.raises(ModuleNotFoundError):
+        implemented_by("no_such_module.name")(lambda: None)()

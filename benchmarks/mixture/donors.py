@@ -101,7 +101,7 @@ def cut(base: NormalInverseGamma) -> TruncatedNormalInverseGamma:
 def read_row(posterior: Any, seconds: float, length: Length) -> dict[str, float]:
     """The figures of a fit."""
     row = read_clusters(posterior, seconds, length)
-    row["r_hat"] = float(diagnostics.r_hat(posterior.draws["num_clusters"].astype(float)))
+    row["r_hat"] = float(diagnostics.split_r_hat(posterior.draws["num_clusters"].astype(float)))
     return {name: float(f"{figure:.4g}") for name, figure in row.items()}
 
 

@@ -97,7 +97,7 @@ def measure_row(
     return row | {
         **{figure: float(f"{value:.4g}") for figure, value in figures.items()},
         "bound": float(f"{exp(-epsilon):.3g}"),
-        "r_hat": round(float(diagnostics.r_hat(posterior.draws["num_clusters"].astype(float))), 3),
+        "r_hat": round(float(diagnostics.split_r_hat(posterior.draws["num_clusters"].astype(float))), 3),
         **measure_distances(density, betas_density(GRID), GRID),
         "density": shorten(density),
     }

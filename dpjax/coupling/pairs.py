@@ -10,7 +10,7 @@ from dpjax.exchangeable.sweeps import Decision, SweepState, gather_records, is_p
 from dpjax.exchangeable.targets import ExchangeableTarget
 from dpjax.numerics import tree_where
 
-__all__ = ["CoupledKernel", "CoupledSweepState", "RecordPair", "finish", "start", "synchronize", "update_flags"]
+__all__ = ["CoupledKernel", "CoupledSweepState", "RecordPair", "finish", "start_pair", "synchronize", "update_flags"]
 
 
 class CoupledKernel(NamedTuple):
@@ -73,7 +73,7 @@ class CoupledSweepState(NamedTuple):
     same: Array
 
 
-def start(target: ExchangeableTarget, pair: RecordPair) -> CoupledSweepState:
+def start_pair(target: ExchangeableTarget, pair: RecordPair) -> CoupledSweepState:
     """Both chains at the start of a sweep, with their summaries recomputed."""
     columns = target.columns(pair.first)
     first = start_sweep(target, columns)

@@ -354,7 +354,7 @@ def decide(present: Candidates, proposed: Candidates, log_uniform: Array) -> tup
     return tree_where(accepted, proposed, present), info
 
 
-def choose(
+def choose_candidate(
     model: Model, release: PrivateRelease, candidates: Candidates, uniform: Array, otherwise: GibbsState
 ) -> GibbsState:
     """The state of the candidate that a uniform draw [] from [0, 1) chooses by the weights.
@@ -413,7 +413,7 @@ def build_refresh(model: Model, release: PrivateRelease) -> Refresh:
         if not all_weighed:
             kept = surround(kept_key, tuning, from_prior, kept.state, others)
             info = info._replace(num_nonfinite=info.num_nonfinite + kept.num_nonfinite)
-        return choose(model, release, kept, uniforms[1], state), info
+        return choose_candidate(model, release, kept, uniforms[1], state), info
 
     return refresh
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, ImputationInfo, Key, Records
 from dpjax.data_augmentation.records.forms import FreshProposals
-from dpjax.data_augmentation.records.soma import choose, window_starts
+from dpjax.data_augmentation.records.soma import choose_place, window_starts
 from dpjax.exchangeable.targets import ExchangeableTarget
 from dpjax.numerics import accept, decision_uniforms, proper_density
 
@@ -154,7 +154,7 @@ def decide(
         return Decision(place, accepted, proper_density(raw)), broken
     raw = target.log_weights_with(state.summary, state.columns, innovation.places, column)
     weights = proper_density(raw)
-    index, accepted, _ = choose(weights, state.log_weight, innovation.select, innovation.accept)
+    index, accepted, _ = choose_place(weights, state.log_weight, innovation.select, innovation.accept)
     place = index if innovation.places is None else innovation.places[index]
     return Decision(place, accepted, weights[index]), ~jnp.all(raw < jnp.inf)
 

@@ -141,7 +141,7 @@ def search(model: Model, num_chains: int, key: Key, release: PrivateRelease, ini
 
     def body(carry: tuple[Array, Candidate]) -> tuple[Array, Candidate]:
         number, best = carry
-        return number + 1, jax.vmap(choose)(best, draw(number))
+        return number + 1, jax.vmap(choose_better)(best, draw(number))
 
     def wanted(carry: tuple[Array, Candidate]) -> Array:
         number, best = carry
@@ -169,7 +169,7 @@ def draw_candidate(
     return Candidate(state, found, jnp.where(found, score, nearness))
 
 
-def choose(best: Candidate, other: Candidate) -> Candidate:
+def choose_better(best: Candidate, other: Candidate) -> Candidate:
     """The better of two candidates."""
     better = (other.found & ~best.found) | ((other.found == best.found) & (other.score > best.score))
     return jax.tree.map(lambda new, old: jnp.where(better, new, old), other, best)

@@ -126,12 +126,14 @@ def run_island(
     def step(island: Island) -> Island:
         key = jax.random.fold_in(step_key, island.number)
         fit_key = jax.random.fold_in(tuning_key, island.number)
-        return advance_temperature(partial(move, model, plan, num_sweeps, release, fit_key), key, target_ess, island)
+        return advance_temperature(
+            partial(move_particles, model, plan, num_sweeps, release, fit_key), key, target_ess, island
+        )
 
-    return jax.lax.while_loop(wanted, step, start(model, num_particles, start_key, release))
+    return jax.lax.while_loop(wanted, step, start_island(model, num_particles, start_key, release))
 
 
-def start(model: Model, num_particles: int, key: Key, release: PrivateRelease) -> Island:
+def start_island(model: Model, num_particles: int, key: Key, release: PrivateRelease) -> Island:
     """Particles from the prior, of which those of zero density were drawn anew.
 
     If a release excludes data sets, the prior probability of the others is a factor of p(s). It is estimated by the
@@ -198,7 +200,7 @@ def advance_temperature(move: Callable, key: Key, target_ess: Array, island: Isl
     return Island(state.particles, temperature, island.number + 1, island.log_excess, trace)
 
 
-def move(
+def move_particles(
     model: Model,
     plan: SweepPlan,
     num_sweeps: int,

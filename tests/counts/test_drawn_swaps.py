@@ -58,7 +58,7 @@ def check_windows(built: Built) -> None:
     def window_of(key: jax.Array, counts: jax.Array, below: jax.Array) -> tuple[core.MoveBatch, jax.Array]:
         cells = drawn_moves.cells_at(corners, drawn_moves.draw_swap(key, corners, WIDTH))
         plan = drawn_moves.batch_at(built.target, SIGNS, cells[None], jnp.ones(1, bool))
-        return plan, core.log_weights(built.target, move, plan, core.start(built.target, counts), below)
+        return plan, core.log_weights(built.target, move, plan, core.state_at(built.target, counts), below)
 
     for place, counts in enumerate(tables_of(built.exact, 6)):
         below = np.array([place % (WIDTH + 1)])

@@ -81,7 +81,7 @@ def window(move: core.Move, plan: core.MoveBatch, counts: np.ndarray, below: np.
 def check_windows(built: Built) -> None:
     rng = np.random.default_rng(8)
     assert built.moves
-    start = jax.jit(partial(core.start, built.target))
+    start = jax.jit(partial(core.state_at, built.target))
     for move in built.moves:
         log_weights = jax.jit(partial(core.log_weights, built.target, move))
         for counts, plan in product(tables_of(built.exact, 4), batches(move)):
@@ -136,7 +136,7 @@ def sweep_from_tables(built: Built, number: int = 3) -> Iterator[core.State]:
 
     @jax.jit
     def sweep(counts: jax.Array, keys: jax.Array) -> core.State:
-        state = core.start(built.target, counts)
+        state = core.state_at(built.target, counts)
         for key, move in zip(keys, built.moves, strict=True):
             state, _ = core.move_all(built.target, move, state, draw_proposals(key, move))
         return state
@@ -151,7 +151,7 @@ def test_sums_are_carried_along(name: str) -> None:
     built = build(name)
     for state in sweep_from_tables(built):
         assert np.isfinite(built.exact.log_weight_of(np.asarray(state.counts)))
-        jax.tree.map(np.testing.assert_array_equal, state, core.start(built.target, state.counts))
+        jax.tree.map(np.testing.assert_array_equal, state, core.state_at(built.target, state.counts))
 
 
 def test_a_swap_that_leaves_the_fibre_is_noticed() -> None:
@@ -178,13 +178,13 @@ def transitions(built: Built, move: core.Move, plan: core.MoveBatch, line: np.nd
         """Where the window begins, and the chances of its places."""
         offsets = jnp.full(len(plan.real), shift(offset, counts[cell]))
         state, _ = core.move_batch(
-            built.target, move, plan, core.start(built.target, counts), offsets, jnp.zeros(offsets.shape)
+            built.target, move, plan, core.state_at(built.target, counts), offsets, jnp.zeros(offsets.shape)
         )
         return state.counts[cell] - counts[cell], jax.nn.softmax(seen.pop()[0])
 
     matrix = np.zeros((len(line), len(line)))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(core, "choose", lambda log_weight, uniform: seen.append(log_weight) or 0)
+        patch.setattr(core, "choose_steps", lambda log_weight, uniform: seen.append(log_weight) or 0)
         for (row, counts), offset in product(enumerate(line), range(width)):
             begin, chances = first_choice(jnp.asarray(counts), jnp.asarray(offset))
             places = row + int(begin) + np.flatnonzero(chances)
@@ -229,9 +229,10 @@ def test_places_are_chosen_by_their_weights() -> None:
     edges = np.cumsum(special.softmax(log_weight))
     uniforms = np.linspace(0.0, 1.0, 2_001)[:-1]
     uniforms = uniforms[np.abs(uniforms[:, None] - edges).min(axis=1) > 1e-6]
-    chosen = core.choose(jnp.tile(jnp.asarray(log_weight, float), (len(uniforms), 1)), jnp.asarray(uniforms, float))
+    repeated = jnp.tile(jnp.asarray(log_weight, float), (len(uniforms), 1))
+    chosen = core.choose_steps(repeated, jnp.asarray(uniforms, float))
     np.testing.assert_array_equal(chosen, np.searchsorted(edges, uniforms, side="right"))
-    last = core.choose(jnp.asarray(log_weight, float)[None], jnp.ones(1))
+    last = core.choose_steps(jnp.asarray(log_weight, float)[None], jnp.ones(1))
     assert np.isfinite(log_weight[int(last[0])])
 
 
@@ -250,4 +251,4 @@ def test_records_follow_their_probabilities() -> None:
 def test_a_place_of_weight_zero_is_never_chosen(uniform: float) -> None:
     """A table that leaves the known totals never comes back, and one draw in millions is enough."""
     log_weight = jnp.array([[-np.inf, 0.0, -np.inf], [0.0, -np.inf, -np.inf], [-np.inf, -np.inf, 0.0]])
-    np.testing.assert_array_equal(core.choose(log_weight, jnp.full(3, uniform)), [1, 0, 2])
+    np.testing.assert_array_equal(core.choose_steps(log_weight, jnp.full(3, uniform)), [1, 0, 2])

@@ -13,7 +13,7 @@ from dpjax.coupling.pairs import CoupledSweepState, RecordPair, update_flags
 from dpjax.coupling.relabel import Relabelling, exchange
 from dpjax.coupling.sweeps import log_acceptance, sweep
 from dpjax.data_augmentation.records.imwg import random_sweep, systematic_sweep
-from dpjax.data_augmentation.records.soma import choose
+from dpjax.data_augmentation.records.soma import choose_place
 from dpjax.exchangeable.sweeps import Decision, Innovations, SweepState, make_placement
 from dpjax.exchangeable.targets import SummedTarget
 from tests.coupling.pairs import run_pairs
@@ -209,7 +209,7 @@ def test_soma_accepts_as_often_in_a_pair() -> None:
     """The ratio of the single chain, whose tests say what it is."""
     log_weights, log_current = jnp.array([0.3, -2.0, 1.5]), jnp.array(0.8)
     for uniform in (0.05, 0.3, 0.9):
-        index, _, rate = choose(log_weights, log_current, jnp.array(uniform), jnp.array(0.5))
+        index, _, rate = choose_place(log_weights, log_current, jnp.array(uniform), jnp.array(0.5))
         found = log_acceptance(log_weights[index], jax.nn.logsumexp(log_weights), log_current)
         np.testing.assert_allclose(found, jnp.log(rate), atol=1e-5)
 

@@ -122,7 +122,7 @@ def test_accepting_every_proposal_is_rejected() -> None:
 @pytest.mark.x32
 def test_the_ratio_of_imwg_at_the_place_of_soma_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        sys.modules["dpjax.data_augmentation.records.soma"], "choose", imwg_ratio
+        sys.modules["dpjax.data_augmentation.records.soma"], "choose_place", imwg_ratio
     )  # the package exports a function of that name
     replicates = run(jax.random.key(11), NORMAL, BOUNDED, dpjax.soma(), num_chains=20_000)
     assert noise_p(BOUNDED, replicates.noise) < REJECT

@@ -21,7 +21,7 @@ from dpjax.data_augmentation.refresh import (
     RefreshTuning,
     alone,
     build_refreshes,
-    choose,
+    choose_candidate,
     decide,
     draw_vectors,
     fit_refresh,
@@ -207,7 +207,7 @@ def test_parameters_are_chosen_by_their_weights_with_the_noise_held() -> None:
         for uniform, chosen in ((end - TOLERANCE, index), (end + TOLERANCE, index + 1)):
             if chosen == len(ends):
                 continue
-            state = choose(MODEL, RELEASE, candidates_of(VECTORS), jnp.asarray(uniform), NEW)
+            state = choose_candidate(MODEL, RELEASE, candidates_of(VECTORS), jnp.asarray(uniform), NEW)
             mean, variance, records, _ = places[chosen]
             np.testing.assert_allclose(numbers_of(state), (mean, variance), rtol=TOLERANCE)
             np.testing.assert_allclose(state.latent.records["y"], records, rtol=TOLERANCE, atol=TOLERANCE)
@@ -246,7 +246,7 @@ def test_impossible_parameters_are_not_chosen() -> None:
     for broken in (np.nan, np.inf, 800.0):
         candidates = candidates_of(np.array([[0.1, broken]]))
         assert int(candidates.num_nonfinite) == 1
-        state = choose(MODEL, RELEASE, candidates, jnp.asarray(0.9), NEW)
+        state = choose_candidate(MODEL, RELEASE, candidates, jnp.asarray(0.9), NEW)
         np.testing.assert_array_equal(state.latent.records["y"], OLD.latent.records["y"])
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from dpjax.data_augmentation.records.soma import choose, window_starts
+from dpjax.data_augmentation.records.soma import choose_place, window_starts
 from dpjax.numerics import select_index
 
 SIZES = st.sampled_from([1, 2, 7, 40])  # few sizes, each compiled once
 LOG_WEIGHTS = SIZES.flatmap(lambda size: st.lists(st.floats(-30.0, 30.0), min_size=size, max_size=size))
 
-choose_each = jax.jit(jax.vmap(choose, (None, None, 0, None)))
+choose_each = jax.jit(jax.vmap(choose_place, (None, None, 0, None)))
 
 
 def acceptance(log_weights: np.ndarray, log_current: float) -> np.ndarray:
@@ -91,7 +91,9 @@ def test_pure_privacy_bounds_the_acceptance(data: st.DataObject, epsilon: float,
     ([-800.0, -900.0], -2000.0, True),
 ])  # fmt: skip
 def test_zero_densities_are_decided_without_nan(log_weights: list[float], log_current: float, accepted: bool) -> None:
-    index, taken, _ = choose(jnp.asarray(log_weights), jnp.asarray(log_current), jnp.asarray(0.5), jnp.asarray(0.5))
+    index, taken, _ = choose_place(
+        jnp.asarray(log_weights), jnp.asarray(log_current), jnp.asarray(0.5), jnp.asarray(0.5)
+    )
     assert bool(taken) == accepted
     assert not accepted or log_weights[int(index)] > -np.inf
 

@@ -37,7 +37,7 @@ from dpjax.data_augmentation.counts.moves import (
     Proposals,
     move_all,
     spread,
-    start,
+    state_at,
 )
 from dpjax.data_augmentation.counts.starts import FEW_CELLS, find_starts, propose
 from dpjax.data_augmentation.counts.sums import CellSums
@@ -221,7 +221,7 @@ def build_kernel(model: Model, release: Release, collapsed: bool, width: int) ->
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         target = make_target(model, release, collapsed, parameters)
-        state = start(target, latent.records[COUNTS][0])
+        state = state_at(target, latent.records[COUNTS][0])
         changed, tried = jnp.zeros((), int), jnp.zeros((), int)
         meeting_key, *keys = jax.random.split(rng_key, 1 + len(moves) + len(corners))
         for move, key in zip(moves, keys[: len(moves)], strict=True):
@@ -352,7 +352,7 @@ def spreads_at(model: Model, release: Release, collapsed: bool, counts: Array, p
 
     def at_state(counts: Array, parameters: Parameters) -> list[Array]:
         target = make_target(model, release, collapsed, parameters)
-        return [spread(target, move, start(target, counts[0])) for move in moves]
+        return [spread(target, move, state_at(target, counts[0])) for move in moves]
 
     return jax.vmap(at_state)(counts, parameters)
 

@@ -23,7 +23,7 @@ from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.numerics import proper_density
 from dpjax.numerics.linear_algebra import product
 
-__all__ = ["Gammas", "Move", "NoisySums", "Proposals", "State", "move_all", "spread", "start"]
+__all__ = ["Gammas", "Move", "NoisySums", "Proposals", "State", "move_all", "spread", "state_at"]
 
 MAX_PRODUCT = 4
 """Largest number of counts multiplied before a logarithm is taken: four of 2^31 are within float32."""
@@ -81,7 +81,7 @@ class CountTarget(NamedTuple):
     noisy: tuple[NoisySums, ...]
 
 
-def start(target: CountTarget, counts: Array) -> State:
+def state_at(target: CountTarget, counts: Array) -> State:
     """The state at given counts [c]."""
     return State(
         counts,
@@ -145,7 +145,7 @@ def draw_place(
     """The state at places drawn from windows by their log-weights [move, W + 1], and how far each moved [move]."""
     # A state of density zero, from which nothing can be chosen, does not change.
     stays = ~batch.real | ~jnp.any(log_weight > -jnp.inf, axis=1)
-    delta = jnp.where(stays, 0, choose(log_weight, uniform) - below)
+    delta = jnp.where(stays, 0, choose_steps(log_weight, uniform) - below)
     return apply_moves(batch, move.directions.signs, state, delta), delta
 
 
@@ -264,7 +264,7 @@ def log_noise_together(factor: NoisySums, index: Array, weight: Array, sums: Arr
     return density(factor.value, there)
 
 
-def choose(log_weight: Array, uniform: Array) -> Array:
+def choose_steps(log_weight: Array, uniform: Array) -> Array:
     """Places [move] in windows [move, W + 1], drawn in proportion to their weights by one uniform each."""
     weight = jnp.exp(log_weight - jnp.max(log_weight, axis=1, keepdims=True))
     running = running_sums(weight)

@@ -113,7 +113,7 @@ def build_kernel(model: Model, release: Release, attempts: int) -> ImputationKer
     return step
 
 
-def choose(
+def choose_place(
     log_weights: Array, log_current: Array, select_uniform: Array, accept_uniform: Array
 ) -> tuple[Array, Array, Array]:
     """The place I ∝ w [] and whether the proposal takes it [], with the acceptance ratio before the minimum with 1 [].
@@ -180,7 +180,7 @@ def sweep(
         without_proposal = residual - contribution
         raw_weights = release.log_densities_at(without_proposal[:, None] + tried)
         log_weights = proper_density(raw_weights)
-        chosen, accepted, _ = choose(log_weights, log_density, select_uniform, accept_uniform)
+        chosen, accepted, _ = choose_place(log_weights, log_density, select_uniform, accept_uniform)
         place, replaced = start + chosen, tried[:, chosen]
         column = jnp.where(accepted, contribution, replaced)
         residual = jnp.where(accepted, without_proposal + replaced, residual)

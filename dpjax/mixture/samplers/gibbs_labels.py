@@ -17,7 +17,7 @@ from dpjax.mixture.samplers.marginal import Relabelled
 from dpjax.mixture.samplers.records import exact_records
 from dpjax.numerics import proper_density, select_index, tree_where
 
-__all__ = ["Fresh", "choose", "gibbs_labels", "value_density"]
+__all__ = ["Fresh", "choose_index", "gibbs_labels", "value_density"]
 
 
 class Fresh(NamedTuple):
@@ -107,7 +107,7 @@ def take_turn(
     withdrawn = (jnp.arange(seat.fresh.log_weights.shape[0]) == 0) & jnp.any(own_empty) & (of_singletons > 0)
     log_fresh = jnp.where(withdrawn, -jnp.inf, seat.fresh.log_weights)
     log_weights = jnp.concatenate([jnp.where(sizes > 0, log_slots, -jnp.inf), log_fresh])
-    chosen, broken = choose(seat.uniform, log_weights)
+    chosen, broken = choose_index(seat.uniform, log_weights)
     opened = ~broken & (chosen >= slots.size)
     place = jnp.where(opened, jnp.argmin(others > 0).astype(seat.label.dtype), chosen)
     label = jnp.where(broken, seat.label, place)
@@ -123,7 +123,7 @@ def take_turn(
     return Table(counts, theta, table.num_nonfinite + jnp.where(broken, 1, 0), overflow), label
 
 
-def choose(uniform: Array, log_weights: Array) -> tuple[Array, Array]:
+def choose_index(uniform: Array, log_weights: Array) -> tuple[Array, Array]:
     """An index [] drawn with log-weights [H], and whether none was possible."""
     chosen, log_total = select_index(proper_density(log_weights), uniform)
     return chosen.astype(jnp.int32), ~jnp.isfinite(log_total)

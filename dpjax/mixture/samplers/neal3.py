@@ -10,7 +10,7 @@ from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState
 from dpjax.mixture.problem import Problem
 from dpjax.mixture.samplers.base import Slots
-from dpjax.mixture.samplers.gibbs_labels import choose
+from dpjax.mixture.samplers.gibbs_labels import choose_index
 from dpjax.mixture.samplers.marginal import Evidence, Marginal, Relabelled, check_conjugate, evidence_of
 
 __all__ = ["Neal3", "neal3"]
@@ -101,7 +101,7 @@ def take_turn(log_evidence: Evidence, concentration: Array, clusters: Clusters, 
     found = log_evidence(counts, jnp.concatenate([totals + seat.features[None], totals[seat.label][None]]))
     joined, present = found[:-1], jnp.where(own > 0, found[-1], clusters.log_evidence)
     log_weights = jnp.where(sizes > 0, jnp.log(sizes) + joined - present, -jnp.inf)
-    chosen, broken = choose(seat.uniform, log_weights)
+    chosen, broken = choose_index(seat.uniform, log_weights)
     label = jnp.where(broken, seat.label, chosen)
     new = (slots == label).astype(others.dtype)
     after = (others + new, totals + jnp.outer(new, seat.features), jnp.where(new > 0, joined, present))
