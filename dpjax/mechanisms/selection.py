@@ -124,7 +124,7 @@ class Selection(Mechanism):
         utility = as_floating(self.utilities(as_floating(statistic)))
         return utility * (jnp.asarray(self.epsilon, utility.dtype) / (2 * jnp.asarray(self.sensitivity, utility.dtype)))
 
-    def choice_in_words(self, name: str) -> str:
+    def _choice_in_words(self, name: str) -> str:
         """How a candidate was chosen, in words."""
         numbers = f"ε = {amount(self.epsilon)} for utilities of sensitivity {amount(self.sensitivity)}"
         return f"none on the sums; {name} chose a candidate, with {numbers}; {REMOTE}"
@@ -174,7 +174,7 @@ class ExponentialMechanism(Selection):
 
     def words(self) -> str:
         """The mechanism, ε and Δ."""
-        return self.choice_in_words("the exponential mechanism")
+        return self._choice_in_words("the exponential mechanism")
 
     def promise(self, sums: Sums) -> Promise:
         """ε-DP with ρ = ε² / 8."""
@@ -224,7 +224,7 @@ class PermuteAndFlip(Selection):
 
     def words(self) -> str:
         """The mechanism, ε and Δ."""
-        return self.choice_in_words("permute-and-flip")
+        return self._choice_in_words("permute-and-flip")
 
     def promise(self, sums: Sums) -> Promise:
         """ε-DP."""
@@ -281,7 +281,7 @@ class ReportNoisyMax(Selection):
 
     def words(self) -> str:
         """The mechanism with its noise, ε and Δ."""
-        return self.choice_in_words(f"report noisy max with {self.noise} noise")
+        return self._choice_in_words(f"report noisy max with {self.noise} noise")
 
     def promise(self, sums: Sums) -> Promise:
         """ε-DP; with Gumbel noise what the exponential mechanism promises."""
