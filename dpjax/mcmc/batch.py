@@ -19,7 +19,7 @@ from dpjax.data_augmentation.problem import Problem, augment, problem_of, with_e
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import warn_of_nonfinite
 from dpjax.mcmc.batch_run import BatchRun, map_groups
-from dpjax.mcmc.draws import accepted_per_proposal, fill_gaps
+from dpjax.mcmc.draws import accepted_per_proposal, drawn_of, fill_gaps
 from dpjax.mcmc.fingerprint import asked_of
 from dpjax.mcmc.inputs import read_collect
 from dpjax.mcmc.run import Collect, RunKeys, make_schedule, split_key
@@ -175,7 +175,7 @@ def make_batch_posterior(run: BatchRun, problems: list[Problem], status: Status)
     info = fill_gaps(draws.info)
     per_record = accepted_per_proposal(to_host(status.chains.accepted), info, status, run.schedule[-1])
     return BatchPosterior(
-        draws={**draws.parameters, **draws.derived, **draws.reported},
+        draws=drawn_of(draws),
         info={**info, "acceptance_rate_per_record": per_record},
         collected=draws.collected,
         interrupted=interrupted,
