@@ -35,10 +35,7 @@ class LocalRelease(FieldValues, Described):
     levels
         The names of its categories, in the order of their numbers. The values may then be names. A categorical Series
         of pandas has names of its own. Summaries show them.
-
-    Other Parameters
-    ----------------
-    missing : dict
+    missing
         Beside a dict of fields: which of their values are missing, as in `Microdata`.
 
     Raises
