@@ -116,11 +116,11 @@ def check_site(site: dict[str, Any]) -> None:
         refuse(f"the site {name!r} masked", "sites that always count", "Leave out handlers.mask and obs_mask.")
     check_distribution(name, unwrap(distribution))
     if site["is_observed"]:
-        refuse(
-            f"the site {name!r} observed",
-            "no data: the confidential records are imputed",
-            "Leave its data argument out (default None); pass known covariates as arguments, not sites.",
-        )
+        remedy = "Leave its data argument out (default None); pass known covariates as arguments, not sites."
+        if site["cond_indep_stack"]:
+            known = f"dpjax.Microdata({{{name!r}: (values, dpjax.Exact()), ...}})"
+            remedy = f"Leave its data argument out, so that obs=None. What is known of {name!r} is released: {known}."
+        refuse(f"the site {name!r} observed", "no data: the confidential records are imputed", remedy)
 
 
 def check_distribution(name: str, distribution: Any) -> None:
