@@ -4,8 +4,8 @@ Given the parameters the records are independent, and record i has the density â
 fields f that were released of it; exact fields stay as they are. Finite records and a Normal field are drawn exactly.
 Otherwise the hidden fields of finitely many values are drawn given the rest, and each continuous one moves by two
 Metropolis steps. The first proposes from the Normal distribution that has the slope and the curvature of the
-log-density, which is an exact draw where that is quadratic. The second is a random walk. Records of which nothing is
-known exactly are also proposed as a whole by the model.
+log-density, which is an exact draw where that is quadratic. The second is a random walk. Whole numbers without a list
+move by that alone. Records of which nothing is known exactly are also proposed as a whole by the model.
 
 Each of these moves is reversible for each record by itself. If a sum over the same records was released, too, the
 result of a move is a proposal. It is accepted by the density of the sum, one record after another (`imwg`).
@@ -118,7 +118,7 @@ def choose_moves(model: Model, release: Microdata) -> list[Move]:
     Raises
     ------
     ValueError
-        If a hidden field of whole numbers has values that neither its model nor its channel lists.
+        If a hidden field that is not of numbers has values that neither its model nor its channel lists.
     """
     hidden = hidden_fields(model, release)
     if not hidden:
@@ -127,14 +127,16 @@ def choose_moves(model: Model, release: Microdata) -> list[Move]:
         return [draw_normal(model, release)]
     groups, others = split_hidden(model, release, hidden)
     if release.exact:
-        check_listed(others)
+        check_numbers(others)
     whole = all(name in release.missing for name in release.exact)
     moves = [propose_whole(model, release)] if whole and others else []
     moves += [draw_levels(model, release, group) for group in groups]
     for name, leaf in others.items():
-        if jnp.issubdtype(leaf.dtype, jnp.floating):
-            for place in np.ndindex(leaf.shape[1:]):
+        for place in np.ndindex(leaf.shape[1:]):
+            if jnp.issubdtype(leaf.dtype, jnp.floating):
                 moves += [move_by_curvature(model, release, name, place), walk(model, release, name, place)]
+            elif release.exact and leaf.dtype != bool:
+                moves += [walk(model, release, name, place)]
     return moves
 
 
@@ -219,12 +221,12 @@ def cross(one: Records, other: Records) -> Records:
     return repeated | {name: jnp.concatenate([leaf] * first) for name, leaf in other.items()}
 
 
-def check_listed(others: dict[str, Any]) -> None:
-    """Raise if a field of whole numbers, whose values are not listed, is hidden beside exact ones."""
+def check_numbers(others: dict[str, Any]) -> None:
+    """Raise if a field of several flags, whose values are not listed, is hidden beside exact ones."""
     for name, leaf in others.items():
-        if not jnp.issubdtype(leaf.dtype, jnp.floating):
+        if leaf.dtype == bool:
             given = f"no list of the values of the field {name!r}, which is hidden in part while others are exact"
-            remedy = "Give the model a `discrete_support`, or the field a channel of categories."
+            remedy = "Give the model a `discrete_support`, or each flag a field of its own."
             fail("model", given, "a list of its possible values", remedy)
 
 
@@ -410,13 +412,14 @@ def move_by_curvature(model: Model, release: Microdata, name: str, place: Place)
 
 
 def walk(model: Model, release: Microdata, name: str, place: Place) -> Move:
-    """A Metropolis step of one number of each record, by a random walk.
+    """A Metropolis step of one number of each record, by a random walk; whole numbers move by whole steps.
 
     Its scale is drawn for each record between a part of the noise of its channel and the spread of the field given the
     parameters.
     """
     free, where = movable(release, name), (slice(None), *place)
     noise = noise_width(release, name, place)
+    is_real = jnp.issubdtype(position_shapes(model, release.n).records[name].dtype, jnp.floating)
 
     def move(rng_key: Key, parameters: Parameters, records: Records) -> Moved:
         scale_key, step_key, accept_key = jax.random.split(rng_key, 3)
@@ -424,17 +427,23 @@ def walk(model: Model, release: Microdata, name: str, place: Place) -> Move:
         present = records[name][where]
         # The key is fixed, so that the spread is a function of the parameters.
         some = model.sample_records(jax.random.key(0), parameters, min(SPREAD_DRAWS, release.n))[name][where]
-        spread = jnp.nan_to_num(jnp.std(some), posinf=1.0)
+        spread = jnp.nan_to_num(jnp.std(some if is_real else some.astype(float)), posinf=1.0)
         widest = jnp.where(spread > 0, spread, 1.0)
         narrowest = jnp.minimum(noise, widest) / 4
-        share = jax.random.uniform(scale_key, present.shape, present.dtype)
+        share = jax.random.uniform(scale_key, present.shape, spread.dtype)
         scales = (widest * 2) ** share * narrowest ** (1 - share)
-        numbers = present + scales * jax.random.normal(step_key, present.shape, present.dtype)
+        steps = scales * jax.random.normal(step_key, present.shape, spread.dtype)
+        numbers = present + (steps if is_real else away_from_zero(steps)).astype(present.dtype)
         log_uniforms = jnp.log(decision_uniforms(accept_key, present.shape))
         accepted = free & accept(log_density(numbers), log_density(present), log_uniforms)[0]
         return Moved(records_at(jnp.where(accepted, numbers, present)), accepted, jnp.array(0))
 
     return move
+
+
+def away_from_zero(steps: Array) -> Array:
+    """The next whole numbers further from zero: as likely on either side, and never 0."""
+    return jnp.sign(steps) * jnp.ceil(jnp.abs(steps))
 
 
 def noise_width(release: Microdata, name: str, place: Place) -> Array:
