@@ -1,14 +1,14 @@
 """Column sums of randomized bits: how many of n persons reported each category."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_array, check_count, fail, is_traced
+from dpjax._util.validation import check_array, check_count, describe, fail, is_traced
 from dpjax._util.words import amount, quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
@@ -18,6 +18,9 @@ from dpjax.numerics.binomial_sums import log_binomial_sum
 from dpjax.numerics.counts import draw_binomial
 
 __all__ = ["ReportSums"]
+
+MOST_PERSONS = 1_024
+"""Largest number of persons with permanent bits."""
 
 
 @frozen_pytree
@@ -36,18 +39,26 @@ class ReportSums(Mechanism):
         The probability of a 1 of any other person.
     n
         The number of persons who reported, as that of the release.
+    reports
+        How many reports of each person were added up.
+    permanent
+        The probabilities of a permanent 1 of a person who counts, and of any other, if each person's bit was randomized
+        once and kept: `keep` and `flip` are then those of a 1 where the permanent bit is 1, and where it is 0. None if
+        every report has noise of its own on the truth.
     privacy
         What the release promises; never needed for inference.
 
     Raises
     ------
     TypeError, ValueError
-        If a probability is not strictly between 0 and 1, both are the same, or n is no whole number of at least 1.
+        If a probability is not strictly between 0 and 1, both are the same, or n is no whole number of at least 1. If
+        there are permanent bits of more than 1,024 persons.
 
     Notes
     -----
     The log-probability is an exact convolution at any n. The columns are independent given the counts, as the bits of a
-    person are given what is true of the person.
+    person are given what is true of the person. Of permanent bits it is a sum over all numbers of them that are 1, for
+    which there may be 1,024 persons at most.
 
     Examples
     --------
@@ -64,6 +75,8 @@ class ReportSums(Mechanism):
     keep: Array | float
     flip: Array | float
     n: int = field(metadata={"static": True})
+    reports: int = field(default=1, metadata={"static": True}, kw_only=True)
+    permanent: tuple[float, float] | None = field(default=None, metadata={"static": True}, kw_only=True)
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     def __post_init__(self) -> None:
@@ -75,30 +88,41 @@ class ReportSums(Mechanism):
         if not is_traced(self.keep, self.flip) and np.any(np.asarray(self.keep) == np.asarray(self.flip)):
             fail("flip", f"{amount(self.flip)}, as keep", "another probability than keep", "Such bits tell nothing.")
         object.__setattr__(self, "n", check_count("n", self.n, "Pass the number of persons who reported."))
+        object.__setattr__(self, "reports", check_count("reports", self.reports))
+        if self.permanent is not None:
+            object.__setattr__(self, "permanent", read_permanent_bits(self.permanent))
+            if self.n > MOST_PERSONS:
+                remedy = "Pass the reports themselves to dpjax.releases.unary_encoding, or sums of one report each."
+                fail("n", self.n, f"at most {MOST_PERSONS:,} persons with permanent bits", remedy)
 
     def words(self) -> str:
         """Both probabilities."""
         kept = f"each of {quantity(self.n, 'person')} reported a bit, 1 with probability {amount(self.keep)}"
-        return f"{kept} where they count and {amount(self.flip)} where not"
+        words = f"{kept} where they count and {amount(self.flip)} where not"
+        if self.reports > 1:
+            words += f", in each of {self.reports:,} reports that were added up"
+        if self.permanent is not None:
+            ones = " and ".join(amount(one) for one in self.permanent)
+            words += f"; what counts is a permanent bit, 1 with probability {ones}"
+        return words
 
     def promise(self, sums: Sums) -> Promise:
         """That of the bits: of two columns that one person moves between, or of all that they can move."""
         if sums.neighbours != "replace-one":
             raise Unpromised("The number of reports is public.")
-        keep, flip = np.asarray(self.keep, float), np.asarray(self.flip, float)
-        ones, zeros = np.abs(np.log(keep / flip)), np.abs(np.log((1 - keep) / (1 - flip)))
-        if sums.num_bins is not None:
-            return pure(float(np.max(ones) + np.max(zeros)))
-        return pure(float(np.max(np.maximum(ones, zeros))) * sums.sensitivity(1))
+        own = self.reports * promised(self.keep, self.flip, sums)
+        return pure(own if self.permanent is None else min(promised(*self.permanent, sums), own))
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless each sum is at most n."""
-        remedy = "Pass how many persons reported a 1 in each column."
-        check_array(argument, value, lambda array: (array >= 0) & (array <= self.n), f"counts up to {self.n}", remedy)
+        remedy, most = "Pass how many persons reported a 1 in each column.", self.n * self.reports
+        check_array(argument, value, lambda array: (array >= 0) & (array <= most), f"counts up to {most}", remedy)
 
     def near_sums(self, value: Array) -> Array:
         """The unbiased estimates of the counts [d], within 0 and n."""
-        return jnp.clip((value - self.n * self.flip) / (self.keep - self.flip), 0, self.n)
+        ones, (kept, flipped) = value / self.reports, self.permanent or (1.0, 0.0)
+        keep, flip = (self.flip + one * (self.keep - self.flip) for one in (kept, flipped))
+        return jnp.clip((ones - self.n * flip) / (keep - flip), 0, self.n)
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-probability of each sum [..., d] given its count [..., d]."""
@@ -107,7 +131,27 @@ class ReportSums(Mechanism):
         inside = jnp.where(possible, count, 0)
         keep, flip = (jnp.asarray(one, value.dtype) for one in (self.keep, self.flip))
         total, first, p, q = jnp.broadcast_arrays(value, inside, keep, flip)
-        return jnp.where(possible, log_binomial_sum(total, first, self.n - first, p, q, self.n), -jnp.inf)
+        density = (
+            self._log_reported(total, first, p, q) if self.permanent is None else self._log_kept(total, first, p, q)
+        )
+        return jnp.where(possible, density, -jnp.inf)
+
+    def _log_reported(self, total: Array, ones: Array, p: Array, q: Array) -> Array:
+        """The log-probability of sums given how many persons report by `keep`."""
+        first, second = (self.reports * one for one in (ones, self.n - ones))
+        return log_binomial_sum(total, first, second, p, q, self.reports * self.n)
+
+    def _log_kept(self, total: Array, count: Array, p: Array, q: Array) -> Array:
+        """The same given how many count, by a sum over all numbers of permanent ones."""
+        assert self.permanent is not None
+        kept, flipped = (jnp.full_like(total, one) for one in self.permanent)
+
+        def add(ones: Array | int, logs: Array) -> Array:
+            number = jnp.full_like(total, ones)
+            permanent = log_binomial_sum(number, count, self.n - count, kept, flipped, self.n)
+            return jnp.logaddexp(logs, permanent + self._log_reported(total, number, p, q))
+
+        return jax.lax.fori_loop(0, self.n + 1, add, jnp.full_like(total, -jnp.inf))
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-probability [] of the sums [d] given the counts [d]."""
@@ -117,7 +161,34 @@ class ReportSums(Mechanism):
         """The sums [d] of the bits given the counts [d]."""
         counts = as_floating(statistic)
         whole = jnp.clip(jnp.round(counts), 0, self.n).astype(int)
+        report_key, permanent_key = (key, key) if self.permanent is None else jax.random.split(key)
+        if self.permanent is not None:
+            whole = self._draw(permanent_key, whole, self.n, *self.permanent)
+        ones = self._draw(report_key, self.reports * whole, self.reports * self.n, self.keep, self.flip)
+        return ones.astype(counts.dtype)
+
+    def _draw(self, key: Key, first: Array, number: int, p: Any, q: Any) -> Array:
+        """How many of a number are 1, of which the first are so with probability p and the others with q."""
         key_kept, key_flipped = jax.random.split(key)
-        kept = draw_binomial(key_kept, whole, jnp.broadcast_to(self.keep, whole.shape))
-        flipped = draw_binomial(key_flipped, self.n - whole, jnp.broadcast_to(self.flip, whole.shape))
-        return (kept + flipped).astype(counts.dtype)
+        kept = draw_binomial(key_kept, first, jnp.broadcast_to(p, first.shape))
+        return kept + draw_binomial(key_flipped, number - first, jnp.broadcast_to(q, first.shape))
+
+
+def promised(keep: Any, flip: Any, sums: Sums) -> float:
+    """The ε of one report: of two columns that one person moves between, or of all that they can move."""
+    keep, flip = np.asarray(keep, float), np.asarray(flip, float)
+    ones, zeros = np.abs(np.log(keep / flip)), np.abs(np.log((1 - keep) / (1 - flip)))
+    if sums.num_bins is not None:
+        return float(np.max(ones) + np.max(zeros))
+    return float(np.max(np.maximum(ones, zeros))) * sums.sensitivity(1)
+
+
+def read_permanent_bits(permanent: Any) -> tuple[float, float]:
+    """The probabilities of a permanent 1 of a person who counts and of any other, or an error."""
+    remedy = "Pass two different probabilities: of a permanent 1 of a person who counts, and of any other."
+    if not isinstance(permanent, (list, tuple)) or len(permanent) != 2:
+        fail("permanent", describe(permanent), "two probabilities", remedy, error=TypeError)
+    check_array("permanent", permanent, lambda array: (array > 0) & (array < 1), "numbers in (0, 1)", remedy)
+    if permanent[0] == permanent[1]:
+        fail("permanent", describe(permanent), "two different probabilities", remedy)
+    return float(permanent[0]), float(permanent[1])

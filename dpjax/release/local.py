@@ -27,7 +27,7 @@ class LocalRelease(FieldValues, Described):
     ----------
     values : [n] or [n, k]
         What was released, in the order of the records: integers for randomized response. Or a dict of fields, each with
-        its values and its channel.
+        its values and its channel, as in `Microdata`.
     channel
         The mechanism that was applied to each record's field; none beside a dict.
     field

@@ -39,6 +39,53 @@ def test_law(n: int, keep: float, flip: float) -> None:
     assert np.all(np.isneginf(mechanism.log_density_terms(jnp.zeros(2), jnp.array([-1.0, n + 1]))))
 
 
+def by_hand(n: int, count: int, reports: int, permanent: tuple[float, float] | None) -> np.ndarray:
+    """The probabilities of all sums of several reports, by adding up persons one after the other."""
+    law = np.ones(1)
+    own = stats.binom(reports, KEEP).pmf(np.arange(reports + 1)), stats.binom(reports, FLIP).pmf(np.arange(reports + 1))
+    for person in range(n):
+        counts = person < count
+        share = float(counts) if permanent is None else permanent[0 if counts else 1]
+        law = np.convolve(law, share * own[0] + (1 - share) * own[1])
+    return law
+
+
+@pytest.mark.parametrize("permanent", [None, (0.8, 0.1)])
+@pytest.mark.parametrize("reports", [1, 4])
+def test_several_reports_of_each_person(reports: int, permanent: tuple[float, float] | None) -> None:
+    """Of permanent bits, or with noise of their own: all sums of six persons, which add up to 1; and draws."""
+    mechanism = ReportSums(KEEP, FLIP, 6, reports=reports, permanent=permanent)
+    value = np.arange(6.0 * reports + 1)
+    for count in (0, 2, 6):
+        found = mechanism.log_density_terms(jnp.asarray(value), jnp.full(len(value), float(count)))
+        law = by_hand(6, count, reports, permanent)
+        np.testing.assert_allclose(np.exp(found), law, rtol=2e-4, atol=1e-7)
+    drawn = np.asarray(mechanism.sample(jax.random.key(2), jnp.full(20_000, 6.0)))
+    mean, square = np.sum(law * value), np.sum(law * value**2)
+    assert abs(drawn.mean() - mean) < 4.5 * np.sqrt((square - mean**2) / 20_000)
+    assert abs(drawn.var() / (square - mean**2) - 1) < 0.06
+
+
+@pytest.mark.x64
+def test_permanent_bits_make_sums_wider() -> None:
+    """The planted fault: noise of its own in each report, with the probabilities of both steps together."""
+    both = [FLIP + one * (KEEP - FLIP) for one in (0.8, 0.1)]
+    fault = ReportSums(*both, 6, reports=4)
+    found = np.exp(np.asarray(fault.log_density_terms(jnp.arange(25.0), jnp.full(25, 2.0))))
+    assert np.max(np.abs(found - by_hand(6, 2, 4, (0.8, 0.1)))) > 0.01
+
+
+def test_sums_of_permanent_answers_are_written_and_described() -> None:
+    release = releases.unary_encoding_sums([9, 4], keep=KEEP, flip=FLIP, n=5, reports=3, permanent=(0.8, 0.1))
+    assert dpjax.from_json(release.to_json()).mechanism == release.mechanism
+    assert "3 reports that were added up; what counts is a permanent bit" in dpjax.describe(release)
+    for wrong, argument in (({"permanent": 0.8}, "permanent"), ({"permanent": (0.8, 0.8)}, "permanent")):
+        with pytest.raises((TypeError, ValueError), match=f"^{argument}: given"):
+            releases.unary_encoding_sums([9, 4], keep=KEEP, flip=FLIP, n=5, reports=3, **wrong)
+    with pytest.raises(ValueError, match=r"^n: given 5000; .*unary_encoding"):
+        ReportSums(KEEP, FLIP, 5_000, permanent=(0.8, 0.1))
+
+
 @pytest.mark.parametrize("n", [10**6, 10**8])
 def test_large_numbers(n: int) -> None:
     """Nearly Normal: against the Normal density with the first terms of its Edgeworth expansion being 1 at the mean."""

@@ -15,13 +15,15 @@ from dpjax.statistics import cells
 __all__ = ["randomized_response_counts", "unary_encoding_sums"]
 
 
-def unary_encoding_sums(sums: Any, *, keep: Any, flip: Any, n: int, field: str = "cell") -> Release:
+def unary_encoding_sums(
+    sums: Any, *, keep: Any, flip: Any, n: int, field: str = "cell", reports: int = 1, permanent: Any = None
+) -> Release:
     """The release of the column sums of the bits of `unary_encoding`, as an aggregator keeps them.
 
     Parameters
     ----------
     sums : [c]
-        How many of the persons reported a 1 for each category.
+        How many of the persons reported a 1 for each category; of several reports of each person, all added up.
     keep
         The probability of a 1 at the category of the person.
     flip
@@ -30,6 +32,12 @@ def unary_encoding_sums(sums: Any, *, keep: Any, flip: Any, n: int, field: str =
         The number of persons.
     field
         The integer record field [] that holds the category.
+    reports
+        How many reports of each person are in the sums.
+    permanent
+        The probabilities of a permanent 1 at the category of the person, and at any other, if each person's bits were
+        randomized once and kept: `keep` and `flip` are then those of a 1 in a report where the permanent bit is 1, and
+        where it is 0. There may be 1,024 persons at most.
 
     Returns
     -------
@@ -44,8 +52,9 @@ def unary_encoding_sums(sums: Any, *, keep: Any, flip: Any, n: int, field: str =
     Notes
     -----
     The columns are independent given the counts, as the bits of a person are given the category. If each person's bits
-    were randomized twice for one report, as by RAPPOR, `keep` and `flip` are those of both steps together. Sums of
-    several reports of the same people have no density here: pass the reports to `unary_encoding`.
+    were randomized twice for one report, as by RAPPOR, `keep` and `flip` may be those of both steps together, at any
+    number of persons. If sums of several reports were kept one by one, add them up, which loses little, or pass the
+    reports themselves to `unary_encoding`.
 
     Examples
     --------
@@ -55,7 +64,7 @@ def unary_encoding_sums(sums: Any, *, keep: Any, flip: Any, n: int, field: str =
     ([9.0, 4.0, 5.0], 12)
     """
     value = as_vector("sums", sums, "Pass one sum for each category.")
-    mechanism = ReportSums(keep, flip, n)
+    mechanism = ReportSums(keep, flip, n, reports=reports, permanent=permanent)
     mechanism.check_value("sums", value)
     return Release(value, mechanism, cells(field, len(value)), n)
 
