@@ -24,6 +24,7 @@ from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.data_augmentation.records.local import MAX_SUPPORT, NOISE_DRAWS
 from dpjax.data_augmentation.records.proposals import check_noisy
+from dpjax.data_augmentation.records.whole_numbers import check_density_falls
 from dpjax.mechanisms.spread import width
 from dpjax.models.checks import discrete_support_of
 from dpjax.models.record_noise import support_size
@@ -118,7 +119,7 @@ def choose_moves(model: Model, release: Microdata) -> list[Move]:
     Raises
     ------
     ValueError
-        If a hidden field that is not of numbers has values that neither its model nor its channel lists.
+        If a hidden field of flags or codes has values that neither its model nor its channel lists.
     """
     hidden = hidden_fields(model, release)
     if not hidden:
@@ -127,7 +128,7 @@ def choose_moves(model: Model, release: Microdata) -> list[Move]:
         return [draw_normal(model, release)]
     groups, others = split_hidden(model, release, hidden)
     if release.exact:
-        check_numbers(others)
+        check_numbers(model, release.n, others)
     whole = all(name in release.missing for name in release.exact)
     moves = [propose_whole(model, release)] if whole and others else []
     moves += [draw_levels(model, release, group) for group in groups]
@@ -221,13 +222,15 @@ def cross(one: Records, other: Records) -> Records:
     return repeated | {name: jnp.concatenate([leaf] * first) for name, leaf in other.items()}
 
 
-def check_numbers(others: dict[str, Any]) -> None:
-    """Raise if a field of several flags, whose values are not listed, is hidden beside exact ones."""
+def check_numbers(model: Model, n: int, others: dict[str, Any]) -> None:
+    """Raise if flags, or codes, whose values are not listed, are hidden beside exact fields."""
     for name, leaf in others.items():
         if leaf.dtype == bool:
             given = f"no list of the values of the field {name!r}, which is hidden in part while others are exact"
             remedy = "Give the model a `discrete_support`, or each flag a field of its own."
             fail("model", given, "a list of its possible values", remedy)
+        if jnp.issubdtype(leaf.dtype, jnp.integer):
+            check_density_falls(model, n, name)
 
 
 class Levels(NamedTuple):
