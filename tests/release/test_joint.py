@@ -161,7 +161,7 @@ def test_coarse_sums_are_warned_of_by_part():
     dpjax.joint(REAL, noisy)
     mechanism = dpjax.Independent([dpjax.Laplace(0.1), dpjax.Laplace(100.0)], [1, 1])
     dpjax.Release([1.0, 1e6], mechanism, statistics.stacked(TOTAL, TOTAL), 5)
-    with pytest.warns(dpjax.release.PrecisionWarning, match=r"noise of scale 0\.1 on values up to 1e\+06"):
+    with pytest.warns(dpjax.release.PrecisionWarning, match=r"noise of scale 0\.1 on numbers up to 1e\+06"):
         dpjax.Release([1e6, 1.0], mechanism, statistics.stacked(TOTAL, TOTAL), 5)
 
 
