@@ -111,7 +111,7 @@ def title_of(place: str) -> str:
 
 def cell(text: str) -> str:
     """A text as one cell of a table."""
-    return text.replace("|", "\\|").replace("\n", " ").replace("<", "&lt;").replace("*", "\\*").replace("`", "")
+    return text.translate(str.maketrans({"|": "\\|", "\n": " ", "<": "&lt;", "*": "\\*", "[": "\\[", "`": ""}))
 
 
 def index() -> str:
