@@ -46,7 +46,7 @@ def run_chains(
     length: Length,
     *,
     num_chains: int = 1,
-    collect: tuple[str, ...] = (),
+    collect: tuple[str, ...] | None = None,
 ) -> tuple[mixture.MixturePosterior, float]:
     """Draws, and the CPU seconds that they took after the warm-up.
 
