@@ -25,6 +25,7 @@ BENCHMARKS = (
     "count_records",
     "coverage",
     "likelihood_coverage",
+    "head_to_head",
     "comparison",
     "noisy_gradients",
 )

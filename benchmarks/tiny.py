@@ -77,6 +77,7 @@ TINY: dict[str, dict[str, Change]] = {
         "SETTINGS": lambda settings: (replace(settings[0], n=20, releases=2, steps=(20, 20)),),
     },
     "likelihood_coverage": {"RELEASES": to(1), "N": to(10), "REFITS": to(20)},
+    "head_to_head": {"N": to(20), "CHAINS": to(2), "WARMUP": to(20), "SAMPLES": to(20)},
     "comparison": {"SIZES": to({"logistic": 200}), "EPSILONS": to((3.0,)), "FEW": to(1)},
     "noisy_gradients": {
         "LENGTHS": to((0.6, 1.0)),
