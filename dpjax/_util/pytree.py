@@ -6,6 +6,7 @@ from typing import Any, TypeVar, dataclass_transform
 
 import jax
 import numpy as np
+from jax.dtypes import canonicalize_dtype
 from jax.tree_util import GetAttrKey, register_pytree_with_keys
 
 from dpjax._util.validation import fail
@@ -61,11 +62,17 @@ def hash_of(node: Any) -> int:
 
 
 def same_leaf(one: Any, other: Any) -> bool:
-    """Whether two leaves have the same value and type; traced ones only if they are the same object."""
+    """Whether two leaves are the same number to JAX, in type too; traced ones only if they are the same object."""
     if one is other or any(isinstance(leaf, jax.core.Tracer) for leaf in (one, other)):
         return one is other
-    first, second = np.asarray(one), np.asarray(other)
+    first, second = as_jax_reads(one), as_jax_reads(other)
     return first.dtype == second.dtype and np.array_equal(first, second)
+
+
+def as_jax_reads(leaf: Any) -> np.ndarray:
+    """A leaf as an array; numbers have the precision in which JAX computes with them."""
+    array = np.asarray(leaf)
+    return array.astype(canonicalize_dtype(array.dtype)) if array.dtype.kind in "biufc" else array
 
 
 def frozen_pytree(cls: type[Node]) -> type[Node]:

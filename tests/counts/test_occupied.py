@@ -168,5 +168,5 @@ def partition(groups: np.ndarray) -> CellSums:
 @pytest.mark.slow
 def test_a_pair_whose_chance_is_forgotten_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawn_moves, "log_chance", forget)
-    monkeypatch.setattr(drawn_moves, "ROUNDS", 30)
+    monkeypatch.setattr(drawn_moves, "PAIR_ROUNDS", 30)
     assert p_value("pairs") < perfect.REJECT
