@@ -147,7 +147,7 @@ class Modulo(Mechanism):
 def read_whole(modulus: Any) -> int:
     """The modulus of whole noise, or an error."""
     most = 2 ** (jnp.finfo(jnp.result_type(float)).nmant + 1)
-    remedy = "Of a larger modulus subtract it from values above its half, and leave Modulo out."
+    remedy = "Subtract a larger modulus from values above its half, and leave Modulo out."
     number = check_count("modulus", modulus, remedy, least=2)
     if number > most:
         fail("modulus", number, f"at most {most}, up to which floats hold all whole numbers", remedy)

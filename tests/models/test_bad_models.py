@@ -12,6 +12,7 @@ from dpjax import models
 from dpjax.models import GammaPrior, InverseGammaPrior, NormalInverseGammaPrior, NormalInverseWishartPrior, NormalPrior
 
 EYE = np.eye(2)
+FLOAT = jnp.zeros(()).dtype
 COEF = NormalPrior(0.0, 2.0)
 NIG = NormalInverseGammaPrior(0.0, 1.0, 2.0, 2.0)
 NIW = NormalInverseWishartPrior([0.0, 1.0], 1.0, 4.0, EYE)
@@ -111,7 +112,7 @@ BAD: dict[str, tuple[Callable, type[Exception], str]] = {
         ValueError,
         "concentration: given rows",
     ),
-    "categorical: zero": (lambda: models.categorical([1.0, 0.0]), ValueError, "concentration: given float"),
+    "categorical: zero": (lambda: models.categorical([1.0, 0.0]), ValueError, f"concentration: given {FLOAT}[2]"),
     "categorical: wrong table": (lambda: models.categorical([1.0] * 5, (2, 2)), ValueError, "shape: given (2, 2)"),
     "categorical: one variable": (lambda: models.categorical([1.0] * 4, (4,)), ValueError, "shape: given (4,)"),
     "categorical: fractions": (lambda: models.categorical([1.0] * 4, (2.0, 2)), TypeError, "shape: given 2.0"),

@@ -45,6 +45,16 @@ def test_two_reports_of_one_person_multiply():
     np.testing.assert_allclose(found, np.log(np.where(is_same, 0.75 * 0.4, 0.25 * 0.6)), rtol=1e-5)
 
 
+def test_parts_have_names_of_categories():
+    """Catches names of a part that are lost, in the release or its text, or taken for the mask."""
+    names = np.array(["no", "yes"])
+    parts = [(names[LABELS], channel, mask, names.tolist()) for _, channel, mask in LABEL]
+    named = Microdata({"label": parts, "y": (OUTCOMES, EXACT)})
+    np.testing.assert_array_equal(named.observed, PEOPLE.observed)
+    for release in (named, dpjax.from_json(named.to_json())):
+        assert release.level_names == {"label": ("no", "yes")}
+
+
 def grid_of_means() -> np.ndarray:
     """The posterior means and deviations of share and mu, by a grid of all three with labels summed out."""
     share = np.linspace(0.005, 0.995, 60)

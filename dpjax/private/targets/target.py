@@ -143,8 +143,9 @@ def target(
         then one record, of which the log-densities are added up before anything is clipped. So bounds, sensitivities
         and promises are about people. By default each row is another person's.
     max_rows
-        The most rows of one person that are used, chosen by chance if there are more. ``max_rows=1`` without
-        ``people`` states that no person has two rows, although a field is named like an identifier.
+        The most rows of one person that are used. If there are more, which of them are used follows from their number
+        alone. ``max_rows=1`` without ``people`` states that no person has two rows, although a field is named like an
+        identifier.
 
     Raises
     ------
