@@ -26,7 +26,7 @@ from dpjax.data_augmentation.refresh import RefreshInfo, RefreshTuning, build_re
 from dpjax.models.simulation import GibbsState, draw_parameters, init_latent
 from dpjax.release import PrivateRelease
 from dpjax.release.microdata import has_exact
-from dpjax.release.summed import as_sum
+from dpjax.release.summed import as_sum, tabulated
 
 NUM_FITTED = 4
 """Draws of parameters and records to which a step size is fitted if there are no chains yet."""
@@ -121,6 +121,7 @@ def build_sweep(model: Model, release: PrivateRelease, plan: SweepPlan) -> Sweep
     second step of Yu and Meng (2011). If the parameters are integrated out of the imputation it is all that moves, and
     they are drawn given what it imputed.
     """
+    release = tabulated(release)
     if is_collapsed(plan.imputation, model, release):
         return build_collapsed_sweep(model, release, plan)
     centred = build_centred_step(model, plan.parameter_kernel)

@@ -195,6 +195,10 @@ class Mechanism(JsonNamed, ABC):
         """Sums [d] that may have led to a value [d] like this one, near which chains of counts start."""
         return value
 
+    def tabulated(self, _value: Array) -> "Mechanism":
+        """The mechanism with a table of what takes long to compute given the value [d]; by default itself."""
+        return self
+
     def words(self) -> str:
         """The distribution of the noise, in words that follow "Noise:"."""
         return f"that of {name_of(self._itself)}"

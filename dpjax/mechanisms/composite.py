@@ -82,6 +82,10 @@ class Independent(Mechanism):
         """Each part so."""
         return Independent(tuple(part.smoothed() for part in self.mechanisms), self.sizes)
 
+    def tabulated(self, value: Array) -> "Independent":
+        """Each part so."""
+        return Independent(tuple(part.tabulated(value[where]) for part, where in self._places()), self.sizes)
+
     def words(self) -> str:
         """The noise of each part, with the number of its coordinates."""
         return "; ".join(f"{part.words()} ({quantity(size, 'number')})" for part, size in self.parts)

@@ -14,6 +14,7 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised, pure
+from dpjax.mechanisms.tabulated import Tabulated, at_coordinates
 from dpjax.numerics.binomial_sums import log_binomial_sum
 from dpjax.numerics.counts import draw_binomial
 
@@ -21,6 +22,9 @@ __all__ = ["ReportSums"]
 
 MOST_PERSONS = 1_024
 """Largest number of persons with permanent bits."""
+
+MOST_TABULATED = 10_000
+"""Largest number of persons for which a kernel has the log-probabilities in a table."""
 
 
 @frozen_pytree
@@ -156,6 +160,13 @@ class ReportSums(Mechanism):
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-probability [] of the sums [d] given the counts [d]."""
         return jnp.sum(self.log_density_terms(value, statistic))
+
+    def tabulated(self, value: Array) -> Mechanism:
+        """A table of the log-probabilities of the sums [d] given all counts, unless it were large."""
+        if self.n > MOST_TABULATED:
+            return self
+        counts, columns = jnp.arange(self.n + 1, dtype=value.dtype), at_coordinates(self, slice(None))
+        return Tabulated(jnp.arange(len(value)), columns.log_density_terms(value[:, None], counts[None]))
 
     def sample(self, key: Key, statistic: Array) -> Array:
         """The sums [d] of the bits given the counts [d]."""

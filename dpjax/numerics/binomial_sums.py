@@ -1,7 +1,8 @@
 """The sum of two independent binomial counts of different probabilities: its exact log-probability for any numbers."""
 
-from math import log, pi
+from math import ceil, log, pi, sqrt
 
+import jax
 import jax.numpy as jnp
 from jax.scipy.special import xlog1py, xlogy
 
@@ -10,11 +11,11 @@ from dpjax.numerics.counts import deviance, stirling_error
 
 __all__ = ["log_binomial", "log_binomial_sum"]
 
-HALF_NODES = 64
-"""Nodes on either side of the mode."""
+FEWEST_TERMS = 64
+"""Terms on either side of the largest one, if there are so many."""
 
-STEPS_PER_DEVIATION = 3.0
-"""Nodes in a standard deviation of the terms, for wide sums: the rule is then exact to rounding."""
+TERMS_PER_DEVIATION = 11.0
+"""The same in the largest standard deviation that terms can have: what is left out is below rounding."""
 
 
 def log_binomial_sum(total: Array, first: Array, second: Array, p: Array, q: Array, most_trials: int) -> Array:
@@ -27,32 +28,40 @@ def log_binomial_sum(total: Array, first: Array, second: Array, p: Array, q: Arr
 
     Notes
     -----
-    The terms P(X = j) P(Y = total - j) are log-concave in j. If their standard deviation is small, all are added that
-    are above rounding. If it is large, they are added in steps of a third of it at most. By Poisson's summation
-    formula the error of such a sum of a nearly Normal function is below rounding.
+    The terms P(X = j) P(Y = total - j) are log-concave in j. The largest has its logarithm computed. The others
+    follow from it, as neighbours have a simple ratio. The largest standard deviation is a quarter of the root of the
+    number of trials.
     """
     # The odds ratio is at least 1 if p >= q; otherwise failures are counted in the place of successes.
-    few, half = p < q, min(HALF_NODES, most_trials)
+    few = p < q
     total = jnp.where(few, first + second - total, total)
     p, q = jnp.where(few, 1 - p, p), jnp.where(few, 1 - q, q)
     least, most = jnp.maximum(total - second, 0), jnp.minimum(first, total)
     mode = jnp.clip(jnp.round(likeliest(total, first, second, p, q)), least, jnp.maximum(most, least))
-    gaps = (mode, first - mode, total - mode, second - total + mode)
-    deviation = sum(1 / (1 + jnp.maximum(gap, 0)) for gap in gaps) ** -0.5
-    step = jnp.maximum(jnp.floor(deviation / STEPS_PER_DEVIATION), 1)
-
-    def log_terms(place: Array) -> Array:
-        rest = total[..., None] - place
-        return log_binomial(place, first[..., None], p[..., None]) + log_binomial(rest, second[..., None], q[..., None])
-
-    peak = log_terms(mode[..., None])[..., 0]
-    nodes = jnp.arange(-half, half + 1, dtype=mode.dtype).reshape((1,) * mode.ndim + (-1,))
-    place = mode[..., None] + step[..., None] * nodes
-    inside = (place >= least[..., None]) & (place <= most[..., None])
-    terms = log_terms(jnp.where(inside, place, mode[..., None]))
-    sums = jnp.sum(jnp.where(inside, jnp.exp(terms - peak[..., None]), 0), axis=-1)
+    peak = log_binomial(mode, first, p) + log_binomial(total - mode, second, q)
     possible = (least <= most) & (total == jnp.round(total))
-    return jnp.where(possible, peak + jnp.log(jnp.where(possible, sums * step, 1)), -jnp.inf)
+    odds = p * (1 - q) / ((1 - p) * q)
+    sums = add_terms(mode, total, first, second, odds, num_terms(most_trials))
+    return jnp.where(possible, peak + jnp.log(jnp.where(possible, sums, 1)), -jnp.inf)
+
+
+def num_terms(most_trials: int) -> int:
+    """How many terms are added on either side of the largest one."""
+    return min(most_trials, max(FEWEST_TERMS, ceil(TERMS_PER_DEVIATION * sqrt(most_trials + 4) / 4)))
+
+
+def add_terms(mode: Array, total: Array, first: Array, second: Array, odds: Array, number: int) -> Array:
+    """The sum of the terms in units of that at the mode, by their ratios outwards from it."""
+
+    def add(away: Array | int, carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        above, below, sums = carry
+        up, down = mode + away, mode - away
+        above = above * (odds * (first - up + 1) * (total - up + 1) / (up * (second - total + up)))
+        below = below * ((down + 1) * (second - total + down + 1) / (odds * (first - down) * (total - down)))
+        return above, below, sums + above + below
+
+    one = jnp.ones_like(mode)
+    return jax.lax.fori_loop(1, number + 1, add, (one, one, one))[2]
 
 
 def likeliest(total: Array, first: Array, second: Array, p: Array, q: Array) -> Array:

@@ -14,6 +14,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
 from dpjax.mechanisms.base import Mechanism, convert_mechanisms, parts_of
+from dpjax.mechanisms.tabulated import at_coordinates
 from dpjax.numerics import all_finite, sum_rows
 from dpjax.numerics.sums import are_summed_at_once, sum_records, zero_if_finite
 from dpjax.release import json
@@ -266,6 +267,14 @@ class Release(Described):
         )
 
 
+def tabulated(release: PrivateRelease) -> PrivateRelease:
+    """The release as a kernel needs it: with tables of what takes long to compute given the released value."""
+    if not isinstance(release, Release):
+        return release
+    mechanism = release.mechanism.tabulated(release.value)
+    return release if mechanism is release.mechanism else replace(release, mechanism=mechanism)
+
+
 def finite_total(release: Release, records: Records) -> tuple[Array, Array]:
     """The summed statistic [d] of the records, and whether all their numbers are finite [].
 
@@ -310,14 +319,9 @@ def log_densities_at(mechanism: Mechanism, value: Array, noisy_sum: Array, resid
     if mechanism.is_opaque or not mechanism.is_elementwise:
         return jax.vmap(partial(log_density_at, mechanism, value, noisy_sum), in_axes=1)(residuals)
     # Parameters [d] become [d, 1], so that the columns need neither a loop nor a transposition.
-    columns = jax.tree.map(as_column, mechanism)
+    columns = at_coordinates(mechanism, slice(None))
     if columns.adds_noise:
         terms = columns.log_noise(residuals)
     else:
         terms = columns.log_density_terms(value[:, None], value[:, None] - residuals)
     return sum_rows(lambda row: terms[row], len(residuals))
-
-
-def as_column(parameter: Array) -> Array:
-    """A parameter [d] as a column [d, 1]; a number stays one."""
-    return parameter[:, None] if jnp.ndim(parameter) == 1 else parameter

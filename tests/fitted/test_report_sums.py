@@ -11,6 +11,7 @@ from scipy import special, stats
 import dpjax
 from dpjax import models, releases
 from dpjax.mechanisms import ReportSums
+from dpjax.mechanisms.tabulated import at_coordinates
 from tests.counts import oracle
 from tests.counts.published import check_moments
 
@@ -64,6 +65,22 @@ def test_several_reports_of_each_person(reports: int, permanent: tuple[float, fl
     mean, square = np.sum(law * value), np.sum(law * value**2)
     assert abs(drawn.mean() - mean) < 4.5 * np.sqrt((square - mean**2) / 20_000)
     assert abs(drawn.var() / (square - mean**2) - 1) < 0.06
+
+
+def test_tables_have_the_probabilities_of_all_sums() -> None:
+    """Kernels read them: of parts side by side, in any order of coordinates, and none of sums that cannot be."""
+    sums = ReportSums(jnp.array([KEEP, 0.6]), FLIP, 6, reports=2, permanent=(0.8, 0.1))
+    mechanism, value = dpjax.mechanisms.Independent((dpjax.Laplace(2.0), sums), (1, 2)), jnp.array([3.0, 7.0, 2.0])
+    (_, one), (table, two) = mechanism.tabulated(value).parts
+    assert (one, two) == (1, 2)
+    counts = jnp.arange(-1.0, 8.0)
+    expected = jnp.stack([sums.log_density_terms(value[1:], jnp.full(2, count)) for count in counts], axis=-1)
+    for index in ([0, 1], [1, 0]):
+        found = at_coordinates(table, jnp.array(index)).log_density_terms(value[1:, None], counts[None])
+        np.testing.assert_allclose(found, expected[jnp.array(index)], rtol=1e-5)
+    np.testing.assert_allclose(
+        table.log_density(value[1:], jnp.array([4.0, 1.0])), expected[0, 5] + expected[1, 2], rtol=1e-5
+    )
 
 
 @pytest.mark.x64

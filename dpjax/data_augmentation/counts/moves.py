@@ -20,6 +20,7 @@ import numpy as np
 from dpjax.base import Array
 from dpjax.data_augmentation.counts.directions import Directions, Touched
 from dpjax.data_augmentation.counts.sums import CellSums
+from dpjax.mechanisms.tabulated import at_coordinates
 from dpjax.numerics import proper_density
 from dpjax.numerics.linear_algebra import product
 
@@ -249,7 +250,7 @@ def log_noise(factor: NoisySums, index: Array, weight: Array, sums: Array, steps
         return log_noise_together(factor, index, weight, sums, steps)
     gained = weight.astype(sums.dtype)[:, :, None] * steps[:, None].astype(sums.dtype)
     value, there = factor.value[index][..., None], sums[index][..., None] + gained
-    mechanism = jax.tree.map(lambda leaf: leaf[index][..., None] if jnp.ndim(leaf) else leaf, factor.mechanism)
+    mechanism = at_coordinates(factor.mechanism, index)
     terms = mechanism.log_noise(value - there) if known.adds_noise else mechanism.log_density_terms(value, there)
     # A place without a sum has weight 0, and does not distinguish values.
     return jnp.sum(jnp.where(weight[..., None] != 0, terms, 0.0), axis=1)
