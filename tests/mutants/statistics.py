@@ -114,9 +114,9 @@ MUTANTS = (
     ),
     Mutant(
         "Columns of residuals have the noise of one scale",
-        "release/summed.py",
-        "return parameter[:, None] if jnp.ndim(parameter) == 1 else parameter",
-        "return parameter[:1, None] if jnp.ndim(parameter) == 1 else parameter",
+        "mechanisms/tabulated.py",
+        "leaf[index][..., None] if jnp.ndim(leaf) == 1",
+        "leaf[index][..., :1, None] if jnp.ndim(leaf) == 1",
         ("release/test_release.py",),
     ),
     Mutant(
