@@ -62,15 +62,16 @@ EACH_RECORD = People()
 
 def read_people(people: Any, max_rows: Any) -> People:
     """Who is protected, or an error if that is not clear."""
-    if people is None:
-        if max_rows is not None and max_rows != 1:
-            remedy = "Pass people=, the column that tells people apart."
-            fail("max_rows", max_rows, "1 or None, if people is None", remedy)
-        return EACH_RECORD
-    if not isinstance(people, str):
+    if people is not None and not isinstance(people, str):
         remedy = "Pass the name of the column that says whose a record is."
         fail("people", repr(people), "the name of a column", remedy, error=TypeError)
-    return People(people, check_count("max_rows", max_rows, "Say how many rows of one person enter the sum at most."))
+    if people is None and max_rows is None:
+        return EACH_RECORD
+    most = check_count("max_rows", max_rows, "Say how many rows of one person enter the sum at most.")
+    if people is None and most > 1:
+        remedy = "Pass people=, the column that tells people apart."
+        fail("max_rows", most, "1 or None, if people is None", remedy)
+    return People(people, most)
 
 
 def check_identifiers(names: Collection[str]) -> None:

@@ -67,10 +67,10 @@ def algorithm(target: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 def program(n: int, cell: Any = None) -> None:
-    """Two categories, as a NumPyro program."""
-    p = numpyro.sample("p", numpyro.distributions.Dirichlet(jnp.ones(2)))
+    """A Normal distribution, as a NumPyro program: its draws promote neither types nor ranks."""
+    mean = numpyro.sample("mean", numpyro.distributions.Normal(0.0, 1.0))
     with numpyro.plate("records", n):
-        numpyro.sample("cell", numpyro.distributions.Categorical(p), obs=cell)
+        numpyro.sample("cell", numpyro.distributions.Normal(mean, 1.0), obs=cell)
 
 
 def keystream(size: int) -> bytes:
@@ -214,7 +214,7 @@ OWN: dict[str, dict[str, Any]] = {
     "dpjax.likelihood.likelihood_ratio_test": {"full": None, "restricted": None},
     "dpjax.release.mechanism_from_published": {"convention": "laplace_epsilon", "published": 1.0, "sensitivity": 1.0},
     "dpjax.data_augmentation.parameter_kernel": {"kernel": "hmc"},
-    "dpjax.private.numpyro_target": {"fn": program, "records": {"cell": np.zeros(3, int)}},
+    "dpjax.private.numpyro_target": {"fn": program, "records": {"cell": np.zeros(3)}},
     "dpjax.adapters.census.read_noisy_measurements": {"path": "."},
     "dpjax.adapters.diffprivlib.read_count": {"value": 2.0},
     "dpjax.adapters.diffprivlib.read_histogram": {"counts": [1, 2], "edges": [0.0, 0.5, 1.0]},

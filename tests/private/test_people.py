@@ -140,6 +140,7 @@ WRONG = {
     "max_rows": {"max_rows": None},
     "max_rows of zero": {"max_rows": 0},
     "max_rows alone": {"people": None, "max_rows": 2},
+    "max_rows that is no number": {"people": None, "max_rows": True},
     "people kind": {"people": WHO},
     "people absent": {"people": "whom"},
     "n known": {"n": 10},
