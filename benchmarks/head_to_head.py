@@ -1,120 +1,238 @@
-"""Intervals of published methods and of dpjax, from releases of the same kind, truth and budget.
+"""Intervals of dpjax and of published methods, from releases of the same kind, truth and budget.
 
-Repro samples (Awan and Wang 2023, arXiv 2303.05328), in their logistic regression: the covariate is x = 2 z - 1 with z
-from a Beta distribution. Objective perturbation with noise of the maximum norm takes nine tenths of ε, and noisy
-moments of z the rest. Their 95 % intervals of the slope held it in 0.994 of repetitions, with a mean width of 0.97, in
-4,970 s per data set. The settings of the mechanism follow Awan and Slavkovic (2021), with q = 0.85.
+Each setting is that of a paper and has a module: `head_to_head_normal` and `head_to_head_logistic` are those of repro
+samples, and `head_to_head_regression` is that of a neural posterior estimate.
 """
 
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from time import process_time
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro
-from numpyro import distributions as dist
 
 import dpjax
-from benchmarks.coverage import chances, fit_perturbed, holds
+from benchmarks import (
+    head_to_head_bootstrap,
+    head_to_head_logistic,
+    head_to_head_normal,
+    head_to_head_regression,
+    neural_posterior,
+)
 from benchmarks.rows import Row
 from benchmarks.timing import timing_since
-from dpjax.diagnostics import split_r_hat
+from dpjax.diagnostics import ess_bulk, split_r_hat
 
-N = 1_000
-EPSILON, SHARE_OF_FIT, Q = 1.0, 0.9, 0.85
-COEFFICIENTS, SHAPES = np.array([0.5, 2.0]), (0.5, 0.5)
 LEVEL = 0.95
+RELEASES = {"Normal": 1_000, "logistic regression": 24}
+FITS = {"Normal": 150, "logistic regression": 8}
+"""Releases from which posteriors are sampled, and those of them to which maximum likelihood is fitted."""
 
-RELEASES, FEW = 8, 2
+RECORDS = 1_000
+"""Of a logistic regression."""
+
+FEW = 2
+"""Releases of a quick run."""
+
 CHAINS, WARMUP, SAMPLES = 4, 500, 1_000
+FIT_CHAINS, SWEEPS, PRECISION, REFITS = 32, 20_000, 0.1, 100
+"""Of maximum likelihood."""
 
-FIT_SCALE = 2 / (Q * SHARE_OF_FIT * EPSILON)
-"""Each number of the gradient of one record differs by at most 2 from that of another."""
+RESAMPLES, SIMULATIONS, EPOCHS = 200, 100_000, 20
+"""Simulated releases of each bootstrap; those that train a network, and how often it sees each."""
 
-MOMENTS_SCALE = 1 / ((1 - SHARE_OF_FIT) * EPSILON)
-
-PENALTY = 0.5 / np.expm1((1 - Q) * SHARE_OF_FIT * EPSILON)
-"""A Hessian of one record has no eigenvalue above 1/2."""
+ENDS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 
 
-class Published(NamedTuple):
-    """The published coefficients [2] and noisy sums [2] of z and z²."""
+@dataclass(frozen=True)
+class Setting:
+    """Releases of one kind at one truth.
 
-    coefficients: np.ndarray
-    moments: np.ndarray
+    name, n
+        What it is called, and the records of a release.
+    model
+        That of the records.
+    published
+        What is published of release i, as numbers.
+    release_of
+        The release of these numbers.
+    truth
+        The true values of what is asked for.
+    read
+        Those values, of parameters with any leading axes.
+    likelihood
+        The kinds of intervals of maximum likelihood.
+    """
+
+    name: str
+    n: int
+    model: dpjax.Model
+    published: Callable[[int], Any]
+    release_of: Callable[[Any], dpjax.Release]
+    truth: dict[str, float]
+    read: Callable[[Any], dict[str, Any]]
+    likelihood: tuple[str, ...]
+
+    def releases(self, number: int) -> list[dpjax.Release]:
+        """The first so many of them."""
+        return [self.release_of(self.published(place)) for place in range(number)]
+
+
+class Intervals(NamedTuple):
+    """Lower and upper ends [2, release] of each quantity, the CPU seconds of all releases, and the chains of each."""
+
+    ends: dict[str, np.ndarray]
+    seconds: float
+    chains: int = 0
 
 
 def measure(quick: bool) -> Iterator[Row]:
-    """The row of the logistic regression."""
-    number = FEW if quick else RELEASES
-    published = [simulate(np.random.default_rng(seed)) for seed in range(number)]
+    """The rows of each setting: a row for each way to intervals, or for each printed release."""
+    normal = make_normal()
+    yield from measure_posterior(normal, quick, {"its prior made flat": head_to_head_normal.flat_weights})
+    yield from measure_bootstrap(normal, quick)
+    yield from measure_likelihood(normal, quick)
+    for epsilon in head_to_head_regression.PRINTED:
+        yield from measure_regression(epsilon)
+    logistic = make_logistic()
+    yield from measure_posterior(logistic, quick, {})
+    yield from measure_likelihood(logistic, quick)
+
+
+def make_normal() -> Setting:
+    """The Normal mean and standard deviation."""
+    simulate = partial(head_to_head_normal.simulate, parameters=head_to_head_normal.TRUTH)
+    return Setting(
+        "Normal",
+        head_to_head_normal.N,
+        head_to_head_normal.make_model(),
+        lambda place: np.asarray(simulate(jax.random.key(place))),
+        head_to_head_normal.release_of,
+        dict(zip(("mu", "sigma"), head_to_head_normal.TRUTH, strict=True)),
+        lambda parameters: {name: parameters[name] for name in ("mu", "sigma")},
+        ("wald", "profile", "bootstrap"),
+    )
+
+
+def make_logistic() -> Setting:
+    """The slope of the logistic regression."""
+    return Setting(
+        "logistic regression",
+        RECORDS,
+        head_to_head_logistic.make_model(),
+        lambda place: head_to_head_logistic.simulate(np.random.default_rng(place), RECORDS),
+        partial(head_to_head_logistic.release_of, n=RECORDS),
+        {"slope": float(head_to_head_logistic.COEFFICIENTS[1])},
+        lambda parameters: {"slope": parameters["coef"][..., 1]},
+        ("wald", "profile"),
+    )
+
+
+def measure_posterior(setting: Setting, quick: bool, weights: dict[str, Callable[[Any], np.ndarray]]) -> Iterator[Row]:
+    """Rows of the posterior, and of the same draws with the weights of other priors."""
+    releases = setting.releases(FEW if quick else RELEASES[setting.name])
     began = process_time()
-    batch = dpjax.sample_batch(
-        jax.random.key(1),
-        make_model(),
-        [release_of(one) for one in published],
-        num_chains=CHAINS,
-        num_warmup=WARMUP,
-        num_samples=SAMPLES,
-        progress=False,
-    )
-    timing = timing_since(began)
-    slopes = np.asarray(batch.draws["coef"])[..., 1]
-    intervals = np.quantile(slopes.reshape(number, -1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=1)
-    figures = {
-        "coverage": float(np.mean(holds(intervals, np.full(number, COEFFICIENTS[1])))),
-        "width": float(np.mean(intervals[1] - intervals[0])),
-        "releases": float(number),
-        "median R-hat": float(np.median([split_r_hat(one) for one in slopes])),
-        "s per release": timing.best_seconds / number,
-    }
-    yield Row("head_to_head", "logistic regression, slope", N, len(COEFFICIENTS), CHAINS, timing, figures)
+    steps = {"num_chains": CHAINS, "num_warmup": WARMUP, "num_samples": SAMPLES}
+    batch = dpjax.sample_batch(jax.random.key(1), setting.model, releases, **steps, progress=False)
+    seconds = process_time() - began
+    draws = setting.read(batch.draws)
+    worst = max(float(np.median([split_r_hat(one) for one in drawn])) for drawn in draws.values())
+    yield row_of(setting, "posterior", Intervals(intervals_of(draws, None), seconds, CHAINS), {"median R-hat": worst})
+    for name, weigh in weights.items():
+        yield row_of(setting, f"posterior, {name}", Intervals(intervals_of(draws, weigh(batch.draws)), seconds, CHAINS))
 
 
-def make_model() -> dpjax.Model:
-    """A response of 0 and 1 given a covariate from a Beta distribution; priors are wide against the release."""
+def intervals_of(draws: dict[str, np.ndarray], weights: np.ndarray | None) -> dict[str, np.ndarray]:
+    """Quantiles [2, release] of draws [release, chain, draw], and of those with weights."""
+    given = [None] * len(next(iter(draws.values()))) if weights is None else weights.reshape(len(weights), -1)
 
-    def logistic(n: int) -> None:
-        coef = numpyro.sample("coef", dist.Normal(0.0, 3.0).expand([2]).to_event(1))
-        shapes = numpyro.sample("shapes", dist.LogNormal(0.0, 1.0).expand([2]).to_event(1))
-        with numpyro.plate("records", n):
-            z = numpyro.sample("z", dist.Beta(shapes[0], shapes[1]))
-            numpyro.sample("y", dist.Bernoulli(logits=coef[0] + coef[1] * (2 * z - 1)))
+    def quantiles(drawn: np.ndarray) -> np.ndarray:
+        pairs = zip(drawn.reshape(len(drawn), -1), given, strict=True)
+        return np.stack([np.quantile(one, ENDS, weights=w, method="inverted_cdf") for one, w in pairs], axis=1)
 
-    return dpjax.from_numpyro(logistic, records=["z", "y"])
+    return {name: quantiles(np.asarray(drawn)) for name, drawn in draws.items()}
 
 
-def loss(coefficients: jax.Array, record: dict[str, jax.Array]) -> jax.Array:
-    """Of logistic regression on x = 2 z - 1."""
-    predictor = coefficients[0] + coefficients[1] * (2 * record["z"] - 1)
-    return jnp.logaddexp(0.0, predictor) - record["y"] * predictor
+def measure_bootstrap(setting: Setting, quick: bool) -> Iterator[Row]:
+    """Rows of bootstrap intervals around two estimates of the Normal mean and standard deviation."""
+    published = np.array([setting.published(place) for place in range(FEW if quick else RELEASES[setting.name])])
+    for name, estimate in head_to_head_bootstrap.ESTIMATES.items():
+        began = process_time()
+        found = head_to_head_bootstrap.bootstrap(jax.random.key(2), published, estimate, ENDS, RESAMPLES)
+        seconds = process_time() - began
+        for kind, ends in found.items():
+            each = dict(zip(setting.truth, np.moveaxis(ends, -1, 0), strict=True))
+            yield row_of(setting, f"{name} estimate, {kind} bootstrap", Intervals(each, seconds))
 
 
-def moments(record: dict[str, jax.Array]) -> jax.Array:
-    """z and z²."""
-    return jnp.stack([record["z"], record["z"] ** 2])
+def measure_likelihood(setting: Setting, quick: bool) -> Iterator[Row]:
+    """A row for each kind of interval of maximum likelihood; the seconds of the fit are in each."""
+    releases = setting.releases(FEW if quick else FITS[setting.name])
+    found = [fit_intervals(setting, place, release) for place, release in enumerate(releases)]
+    for method in setting.likelihood:
+        ends = {name: np.stack([one[method].ends[name] for one in found], axis=1) for name in setting.truth}
+        seconds = sum(one[method].seconds for one in found)
+        yield row_of(setting, f"maximum likelihood, {method}", Intervals(ends, seconds, FIT_CHAINS))
 
 
-def release_of(published: Published) -> Any:
-    """The coefficients and the moments, of the same people."""
-    fitted = dpjax.releases.objective_perturbation(
-        published.coefficients, loss, noise=dpjax.mechanisms.KNormLinf(FIT_SCALE), regularization=PENALTY, n=N
-    )
-    summed = dpjax.Release(published.moments, dpjax.mechanisms.KNormLinf(MOMENTS_SCALE), moments, N)
-    return dpjax.joint(fitted, summed)
+def fit_intervals(setting: Setting, place: int, release: dpjax.Release) -> dict[str, Intervals]:
+    """The intervals [2] of each method, and the seconds of the fit and of them."""
+    options = {"num_chains": FIT_CHAINS, "num_steps": SWEEPS, "precision": PRECISION, "progress": False}
+    began = process_time()
+    with warnings.catch_warnings():
+        # Now and then a deviation is estimated at an end: that is in the coverage.
+        warnings.simplefilter("ignore", UserWarning)
+        fit = dpjax.maximum_likelihood(jax.random.key(place), setting.model, release, **options)
+    fitting, found = process_time() - began, {}
+    for method in setting.likelihood:
+        began = process_time()
+        intervals = fit.confidence_interval(LEVEL, method, num_refits=REFITS)
+        lower, upper = setting.read(intervals.lower), setting.read(intervals.upper)
+        ends = {name: np.array([lower[name], upper[name]]) for name in lower}
+        found[method] = Intervals(ends, fitting + process_time() - began)
+    return found
 
 
-def simulate(rng: np.random.Generator) -> Published:
-    """What is published of new records at the true parameters."""
-    z = rng.beta(*SHAPES, size=N)
-    design = np.column_stack([np.ones(N), 2 * z - 1])
-    response = (rng.uniform(size=N) < chances(design, COEFFICIENTS)).astype(float)
-    fitted = fit_perturbed(design, response, np.full(2, PENALTY), draw_noise(rng, FIT_SCALE))
-    return Published(fitted, np.array([z.sum(), (z**2).sum()]) + draw_noise(rng, MOMENTS_SCALE))
+def row_of(setting: Setting, way: str, found: Intervals, further: dict[str, float] | None = None) -> Row:
+    """The shares of intervals that hold the truth, the mean of their finite widths, and the share of infinite ones."""
+    figures, number = {}, len(next(iter(found.ends.values()))[0])
+    for name, (lower, upper) in found.ends.items():
+        truth = setting.truth[name]
+        figures[f"coverage of {name}"] = float(np.mean((lower <= truth) & (truth <= upper)))
+        finite = np.isfinite(upper - lower)
+        figures[f"width of {name}"] = float(np.mean((upper - lower)[finite])) if np.any(finite) else 0.0
+        if not np.all(finite):
+            figures[f"infinite for {name}"] = float(1 - np.mean(finite))
+    figures |= {"releases": float(number), "s per release": found.seconds / number} | (further or {})
+    timing = timing_since(process_time() - found.seconds)
+    return Row("head_to_head", f"{setting.name}: {way}", setting.n, len(found.ends), found.chains, timing, figures)
 
 
-def draw_noise(rng: np.random.Generator, scale: float) -> np.ndarray:
-    """A vector [2] of density ∝ exp(-max |b| / scale): a Gamma radius times a uniform point of the square."""
-    return rng.gamma(3, scale) * rng.uniform(-1, 1, size=2)
+def measure_regression(epsilon: float) -> Iterator[Row]:
+    """Means and standard deviations of the coefficients given a printed release, exactly and by a network."""
+    model, release = head_to_head_regression.make_model(), head_to_head_regression.release_at(epsilon)
+    began = process_time()
+    steps = {"num_chains": CHAINS, "num_warmup": WARMUP, "num_samples": SAMPLES}
+    drawn = np.asarray(dpjax.sample(jax.random.key(3), model, release, **steps, progress=False).draws["coef"])
+    figures = moments_of(np.mean(drawn, axis=(0, 1)), np.std(drawn, axis=(0, 1)))
+    effective = {"effective draws": float(np.min(ess_bulk(drawn)))}
+    yield regression_row(epsilon, "posterior", CHAINS, began, figures | effective)
+    began = process_time()
+    found = neural_posterior.fit(jax.random.key(4), model, release, SIMULATIONS, EPOCHS)
+    yield regression_row(epsilon, "network", 0, began, moments_of(*found) | {"simulations": float(SIMULATIONS)})
+
+
+def moments_of(mean: np.ndarray, deviation: np.ndarray) -> dict[str, float]:
+    """The figures of means [k] and standard deviations [k]."""
+    named = {"mean": mean, "sd": deviation}
+    return {f"{name} of b{place}": float(one) for name, each in named.items() for place, one in enumerate(each)}
+
+
+def regression_row(epsilon: float, way: str, chains: int, began: float, figures: dict[str, float]) -> Row:
+    """A row of the regression, with the seconds since a reading of `time.process_time`."""
+    case, timing = f"regression, ε = {epsilon:g}: {way}", timing_since(began)
+    figures |= {"s per release": timing.best_seconds}
+    return Row("head_to_head", case, head_to_head_regression.N, 9, chains, timing, figures)

@@ -77,7 +77,17 @@ TINY: dict[str, dict[str, Change]] = {
         "SETTINGS": lambda settings: (replace(settings[0], n=20, releases=2, steps=(20, 20)),),
     },
     "likelihood_coverage": {"RELEASES": to(1), "N": to(10), "REFITS": to(20)},
-    "head_to_head": {"N": to(20), "CHAINS": to(2), "WARMUP": to(20), "SAMPLES": to(20)},
+    "head_to_head": {
+        "RECORDS": to(20),
+        "CHAINS": to(2),
+        "WARMUP": to(20),
+        "SAMPLES": to(20),
+        "SWEEPS": to(64),
+        "REFITS": to(20),
+        "RESAMPLES": to(10),
+        "SIMULATIONS": to(1_000),
+        "EPOCHS": to(2),
+    },
     "comparison": {"SIZES": to({"logistic": 200}), "EPSILONS": to((3.0,)), "FEW": to(1)},
     "noisy_gradients": {
         "LENGTHS": to((0.6, 1.0)),
