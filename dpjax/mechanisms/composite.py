@@ -228,6 +228,10 @@ class Tempered(Mechanism):
         """Whether the mechanism has `log_noise` too."""
         return self.is_elementwise and self.mechanism.adds_noise
 
+    def tabulated(self, value: Array) -> "Tempered":
+        """The mechanism so."""
+        return Tempered(self.mechanism.tabulated(value), self.power)
+
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the value [d] given the statistic [d], times the power."""
         return jnp.asarray(self.power) * self.mechanism.log_density(value, statistic)

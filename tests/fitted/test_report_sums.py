@@ -11,6 +11,7 @@ from scipy import special, stats
 import dpjax
 from dpjax import models, releases
 from dpjax.mechanisms import ReportSums
+from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.mechanisms.tabulated import at_coordinates
 from tests.counts import oracle
 from tests.counts.published import check_moments
@@ -78,9 +79,10 @@ def test_tables_have_the_probabilities_of_all_sums() -> None:
     for index in ([0, 1], [1, 0]):
         found = at_coordinates(table, jnp.array(index)).log_density_terms(value[1:, None], counts[None])
         np.testing.assert_allclose(found, expected[jnp.array(index)], rtol=1e-5)
-    np.testing.assert_allclose(
-        table.log_density(value[1:], jnp.array([4.0, 1.0])), expected[0, 5] + expected[1, 2], rtol=1e-5
-    )
+    both = expected[0, 5] + expected[1, 2]
+    np.testing.assert_allclose(table.log_density(value[1:], jnp.array([4.0, 1.0])), both, rtol=1e-5)
+    tempered = temper_mechanism(sums, jnp.array(0.5)).tabulated(value[1:])
+    np.testing.assert_allclose(tempered.log_density(value[1:], jnp.array([4.0, 1.0])), both / 2, rtol=1e-5)
 
 
 @pytest.mark.x64
