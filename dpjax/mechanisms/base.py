@@ -195,8 +195,9 @@ class Mechanism(JsonNamed, ABC):
         """Sums [d] that may have led to a value [d] like this one, near which chains of counts start."""
         return value
 
-    def tabulated(self, _value: Array) -> "Mechanism":
+    def tabulated(self, value: Array) -> "Mechanism":
         """The mechanism with a table of what takes long to compute given the value [d]; by default itself."""
+        del value
         return self
 
     def words(self) -> str:
@@ -463,10 +464,7 @@ def is_mechanism(value: Any) -> bool:
 
 
 def as_mechanism(value: Any) -> Mechanism:
-    """The object itself if it is a `Mechanism` and a pytree, else one that answers for what the object has.
-
-    It is called where objects come in: a release holds a `Mechanism`.
-    """
+    """The object itself if it is a `Mechanism` and a pytree, else one that answers for what the object has."""
     return value if isinstance(value, Mechanism) and not all_leaves([value]) else BareMechanism(value)
 
 
