@@ -35,7 +35,6 @@ from dpjax.numerics import all_finite, decision_uniforms, select_index, tree_whe
 from dpjax.numerics.linear_algebra import product, solve_lower
 from dpjax.numerics.selection import key_of_branches
 from dpjax.release import PrivateRelease
-from dpjax.release.summed import tabulated
 
 PERIOD = 16
 """Steps after which sweeps and refreshes fall due as before."""
@@ -426,7 +425,7 @@ def build_refreshes(model: Model, release: PrivateRelease) -> Refreshes:
     not due are not made, also where chains are side by side.
     """
     # For chains side by side the body of a loop is traced several times, but a function that it calls only once.
-    refresh = jax.jit(build_refresh(model, tabulated(release)))
+    refresh = jax.jit(build_refresh(model, release))
 
     def step(rng_key: Key, number: Array, state: GibbsState, tuning: RefreshTuning) -> tuple[GibbsState, RefreshInfo]:
         made = num_made(tuning.refreshes, number)

@@ -84,10 +84,13 @@ class Sweep(NamedTuple):
         ``(rng_key, state) -> (state, num_nonfinite)``: draws parameters that are integrated out of the imputation,
         which no sweep reads, so that it is needed only for states that are kept. Without such parameters it does
         nothing.
+    release
+        The release as the sweep reads it, with tables of what takes long to compute.
     """
 
     move: Callable[..., tuple[GibbsState, GibbsInfo]]
     complete: Callable[[Key, GibbsState], tuple[GibbsState, Array]]
+    release: PrivateRelease
 
 
 def build_kernel(
@@ -151,7 +154,7 @@ def build_sweep(model: Model, release: PrivateRelease, plan: SweepPlan) -> Sweep
         info = GibbsInfo(imputation_info, centred_info, interweaving_info, num_nonfinite)
         return GibbsState(parameters, latent), info
 
-    return Sweep(move, lambda rng_key, state: (state, jnp.zeros((), int)))
+    return Sweep(move, lambda rng_key, state: (state, jnp.zeros((), int)), release)
 
 
 def build_collapsed_sweep(model: Model, release: PrivateRelease, plan: SweepPlan) -> Sweep:
@@ -175,12 +178,11 @@ def build_collapsed_sweep(model: Model, release: PrivateRelease, plan: SweepPlan
         parameters, _, num_nonfinite = centred(centred_key, state.parameters, state.latent.records, None)
         return GibbsState(parameters, state.latent), num_nonfinite
 
-    return Sweep(move, complete)
+    return Sweep(move, complete, release)
 
 
 def build_mixed_step(
     model: Model,
-    release: PrivateRelease,
     sweep: Sweep,
     tuning: Tuning | None,
     refresh: RefreshTuning,
@@ -191,7 +193,7 @@ def build_mixed_step(
     It is a function ``(rng_key, number, state) -> (state, kept, num_sweeps, info)`` of the step's number. `keep` takes
     `kept` from the report of the sweep, with zeros if none was made. `info` is the report of the refreshes.
     """
-    refreshes = build_refreshes(model, release)
+    refreshes = build_refreshes(model, sweep.release)
 
     @jax.jit
     def sweep_once(rng_key: Key, state: GibbsState, parts: Parts) -> tuple[GibbsState, Any]:

@@ -115,7 +115,7 @@ def advance_chains(
         return Draw(chain.state.parameters, derived, reported, average(total, steps.thin), collected)
 
     return make_draws(
-        build_step(model, release, sweep, tuning, refresh),
+        build_step(model, sweep, tuning, refresh),
         keep,
         chain_keys=chain_keys,
         states=chains,

@@ -11,7 +11,6 @@ from dpjax.data_augmentation.refresh import RefreshInfo, RefreshTuning
 from dpjax.data_augmentation.sweep import GibbsInfo, Sweep, build_mixed_step
 from dpjax.mcmc.draws import Reports, add_refreshes, report_sweep
 from dpjax.models.simulation import GibbsState
-from dpjax.release import PrivateRelease
 from dpjax.runtime.chunk import Step
 
 __all__ = ["Chains", "build_step"]
@@ -38,13 +37,11 @@ class Chains(NamedTuple):
         return Chains(state, self.accepted + accepted.astype(self.accepted.dtype))
 
 
-def build_step(
-    model: Model, release: PrivateRelease, sweep: Sweep, tuning: Tuning | None, refresh: RefreshTuning | None
-) -> Step:
+def build_step(model: Model, sweep: Sweep, tuning: Tuning | None, refresh: RefreshTuning | None) -> Step:
     """The step of a chain for `make_draws`, numbered if there are refreshes."""
     if refresh is None:
         return build_sweep_step(sweep, tuning)
-    return build_numbered_step(build_mixed_step(model, release, sweep, tuning, refresh, keep_reports))
+    return build_numbered_step(build_mixed_step(model, sweep, tuning, refresh, keep_reports))
 
 
 def keep_reports(info: GibbsInfo) -> tuple[Reports, Array]:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import reduce
-from operator import add
+from operator import add, is_
 from typing import Any, ClassVar
 
 import jax
@@ -84,7 +84,8 @@ class Independent(Mechanism):
 
     def tabulated(self, value: Array) -> "Independent":
         """Each part so."""
-        return Independent(tuple(part.tabulated(value[where]) for part, where in self._places()), self.sizes)
+        made = tuple(part.tabulated(value[where]) for part, where in self._places())
+        return self if all(map(is_, made, self.mechanisms)) else Independent(made, self.sizes)
 
     def words(self) -> str:
         """The noise of each part, with the number of its coordinates."""
@@ -230,7 +231,8 @@ class Tempered(Mechanism):
 
     def tabulated(self, value: Array) -> "Tempered":
         """The mechanism so."""
-        return Tempered(self.mechanism.tabulated(value), self.power)
+        made = self.mechanism.tabulated(value)
+        return self if made is self.mechanism else Tempered(made, self.power)
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the value [d] given the statistic [d], times the power."""

@@ -46,9 +46,9 @@ class ReportSums(Mechanism):
     reports
         How many reports of each person were added up.
     permanent
-        The probabilities of a permanent 1 of a person who counts, and of any other, if each person's bit was randomized
-        once and kept: `keep` and `flip` are then those of a 1 where the permanent bit is 1, and where it is 0. None if
-        every report has noise of its own on the truth.
+        If each person's bit was randomized once and kept: the probabilities of a permanent 1 of a person who counts,
+        and of any other. `keep` and `flip` are then those of a 1 where the permanent bit is 1, and where it is 0. None
+        if every report has noise of its own on the truth.
     privacy
         What the release promises; never needed for inference.
 
@@ -118,7 +118,7 @@ class ReportSums(Mechanism):
         return pure(own if self.permanent is None else min(promised(*self.permanent, sums), own))
 
     def check_value(self, argument: str, value: Array) -> None:
-        """Raise unless each sum is at most n."""
+        """Raise unless each sum is at most n for each report."""
         remedy, most = "Pass how many persons reported a 1 in each column.", self.n * self.reports
         check_array(argument, value, lambda array: (array >= 0) & (array <= most), f"counts up to {most}", remedy)
 
@@ -134,11 +134,8 @@ class ReportSums(Mechanism):
         possible = (count >= 0) & (count <= self.n)
         inside = jnp.where(possible, count, 0)
         keep, flip = (jnp.asarray(one, value.dtype) for one in (self.keep, self.flip))
-        total, first, p, q = jnp.broadcast_arrays(value, inside, keep, flip)
-        density = (
-            self._log_reported(total, first, p, q) if self.permanent is None else self._log_kept(total, first, p, q)
-        )
-        return jnp.where(possible, density, -jnp.inf)
+        log_density = self._log_reported if self.permanent is None else self._log_kept
+        return jnp.where(possible, log_density(value, inside, keep, flip), -jnp.inf)
 
     def _log_reported(self, total: Array, ones: Array, p: Array, q: Array) -> Array:
         """The log-probability of sums given how many persons report by `keep`."""
@@ -146,23 +143,27 @@ class ReportSums(Mechanism):
         return log_binomial_sum(total, first, second, p, q, self.reports * self.n)
 
     def _log_kept(self, total: Array, count: Array, p: Array, q: Array) -> Array:
-        """The same given how many count, by a sum over all numbers of permanent ones."""
+        """The same given how many count, by a sum over all numbers of permanent ones.
+
+        Neither factor is broadcast to the shape of both: a table of all counts needs few of each.
+        """
         assert self.permanent is not None
-        kept, flipped = (jnp.full_like(total, one) for one in self.permanent)
+        kept, flipped = (jnp.asarray(one, total.dtype) for one in self.permanent)
 
         def add(ones: Array | int, logs: Array) -> Array:
-            number = jnp.full_like(total, ones)
+            number = jnp.asarray(ones, total.dtype)
             permanent = log_binomial_sum(number, count, self.n - count, kept, flipped, self.n)
             return jnp.logaddexp(logs, permanent + self._log_reported(total, number, p, q))
 
-        return jax.lax.fori_loop(0, self.n + 1, add, jnp.full_like(total, -jnp.inf))
+        shape = jnp.broadcast_shapes(total.shape, count.shape, p.shape, q.shape)
+        return jax.lax.fori_loop(0, self.n + 1, add, jnp.full(shape, -jnp.inf, total.dtype))
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-probability [] of the sums [d] given the counts [d]."""
         return jnp.sum(self.log_density_terms(value, statistic))
 
     def tabulated(self, value: Array) -> Mechanism:
-        """A table of the log-probabilities of the sums [d] given all counts, unless it were large."""
+        """A table of the log-probabilities of the sums [d] given all counts; itself if the table were large."""
         if self.n > MOST_TABULATED:
             return self
         counts, columns = jnp.arange(self.n + 1, dtype=value.dtype), at_coordinates(self, slice(None))

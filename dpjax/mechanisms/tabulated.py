@@ -31,7 +31,7 @@ class Tabulated(Mechanism):
 
     @property
     def integer_noise(self) -> bool:
-        """Yes."""
+        """Yes: the table is of whole sums."""
         return True
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:

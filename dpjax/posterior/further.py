@@ -109,7 +109,7 @@ def take_states(
 ) -> Any:
     """What is taken of states [num, chain, ...] so many steps apart: draws from p(parameters, records | release)."""
     sweep = build_sweep(model, release, plan)
-    mixed = None if refresh is None else build_mixed_step(model, release, sweep, tuning, refresh, keep=lambda info: ())
+    mixed = None if refresh is None else build_mixed_step(model, sweep, tuning, refresh, keep=lambda info: ())
     step_keys, last_keys = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
 
     def step(key: Key, number: Array, state: GibbsState) -> GibbsState:
