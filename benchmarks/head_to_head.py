@@ -22,8 +22,9 @@ from benchmarks import (
     head_to_head_regression,
     neural_posterior,
 )
+from benchmarks.coverage import holds
 from benchmarks.rows import Row
-from benchmarks.timing import timing_since
+from benchmarks.timing import Timing, timing_since
 from dpjax.diagnostics import ess_bulk, split_r_hat
 
 LEVEL = 0.95
@@ -131,12 +132,16 @@ def make_logistic() -> Setting:
     )
 
 
+def sampling() -> dict[str, Any]:
+    """How posteriors are sampled."""
+    return {"num_chains": CHAINS, "num_warmup": WARMUP, "num_samples": SAMPLES, "progress": False}
+
+
 def measure_posterior(setting: Setting, quick: bool, weights: dict[str, Callable[[Any], np.ndarray]]) -> Iterator[Row]:
     """Rows of the posterior, and of the same draws with the weights of other priors."""
     releases = setting.releases(FEW if quick else RELEASES[setting.name])
     began = process_time()
-    steps = {"num_chains": CHAINS, "num_warmup": WARMUP, "num_samples": SAMPLES}
-    batch = dpjax.sample_batch(jax.random.key(1), setting.model, releases, **steps, progress=False)
+    batch = dpjax.sample_batch(jax.random.key(1), setting.model, releases, **sampling())
     seconds = process_time() - began
     draws = setting.read(batch.draws)
     worst = max(float(np.median([split_r_hat(one) for one in drawn])) for drawn in draws.values())
@@ -199,15 +204,15 @@ def fit_intervals(setting: Setting, place: int, release: dpjax.Release) -> dict[
 def row_of(setting: Setting, way: str, found: Intervals, further: dict[str, float] | None = None) -> Row:
     """The shares of intervals that hold the truth, the mean of their finite widths, and the share of infinite ones."""
     figures, number = {}, len(next(iter(found.ends.values()))[0])
-    for name, (lower, upper) in found.ends.items():
-        truth = setting.truth[name]
-        figures[f"coverage of {name}"] = float(np.mean((lower <= truth) & (truth <= upper)))
-        finite = np.isfinite(upper - lower)
-        figures[f"width of {name}"] = float(np.mean((upper - lower)[finite])) if np.any(finite) else 0.0
+    for name, ends in found.ends.items():
+        figures[f"coverage of {name}"] = float(np.mean(holds(ends, np.full(number, setting.truth[name]))))
+        width = ends[1] - ends[0]
+        finite = np.isfinite(width)
+        figures[f"width of {name}"] = float(np.mean(width[finite])) if np.any(finite) else 0.0
         if not np.all(finite):
             figures[f"infinite for {name}"] = float(1 - np.mean(finite))
     figures |= {"releases": float(number), "s per release": found.seconds / number} | (further or {})
-    timing = timing_since(process_time() - found.seconds)
+    timing = Timing(None, found.seconds, found.seconds, 1)
     return Row("head_to_head", f"{setting.name}: {way}", setting.n, len(found.ends), found.chains, timing, figures)
 
 
@@ -215,8 +220,7 @@ def measure_regression(epsilon: float) -> Iterator[Row]:
     """Means and standard deviations of the coefficients given a printed release, exactly and by a network."""
     model, release = head_to_head_regression.make_model(), head_to_head_regression.release_at(epsilon)
     began = process_time()
-    steps = {"num_chains": CHAINS, "num_warmup": WARMUP, "num_samples": SAMPLES}
-    drawn = np.asarray(dpjax.sample(jax.random.key(3), model, release, **steps, progress=False).draws["coef"])
+    drawn = np.asarray(dpjax.sample(jax.random.key(3), model, release, **sampling()).draws["coef"])
     figures = moments_of(np.mean(drawn, axis=(0, 1)), np.std(drawn, axis=(0, 1)))
     effective = {"effective draws": float(np.min(ess_bulk(drawn)))}
     yield regression_row(epsilon, "posterior", CHAINS, began, figures | effective)

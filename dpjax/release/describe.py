@@ -104,11 +104,11 @@ def microdata_lines(release: Microdata) -> list[str]:
     """What is said of several fields of each person."""
     perturbed = [field for field in release.fields.values() if not field.channel.exact]
     others = f", of which the last {release.num_others:,} are not in the sum" if release.num_others else ""
-    names = [field.field for field in release.fields.values()]
-    lines = [f"{quantity(len(set(names)), 'field')} of n = {release.n:,} records{others}."]
+    names, in_parts = {field.field for field in release.fields.values()}, fields_in_parts(release)
+    lines = [f"{quantity(len(names), 'field')} of n = {release.n:,} records{others}."]
     for key, field in release.fields.items():
         gaps = int(np.sum(release.missing.get(key, 0)))
-        if names.count(field.field) > 1:
+        if field.field in in_parts:
             ends = f", of {quantity(release.n - gaps, 'record')}."
         else:
             ends = f"; missing in {quantity(gaps, 'record')}." if gaps else "."
@@ -126,6 +126,12 @@ def microdata_lines(release: Microdata) -> list[str]:
     ]
 
 
+def fields_in_parts(release: Microdata) -> set[str]:
+    """The names of the fields that were released in parts."""
+    names = [field.field for field in release.fields.values()]
+    return {name for name in names if names.count(name) > 1}
+
+
 def promise_to_people(release: Microdata) -> Promise:
     """What all channels promise together to the person whose values came through the weakest ones.
 
@@ -135,11 +141,12 @@ def promise_to_people(release: Microdata) -> Promise:
     promises = [local_promise(field) for field in perturbed.values()]
     if not promises:
         return compose([])
-    names = [field.field for field in release.fields.values()]
-    in_parts = [names.count(field.field) > 1 for field in perturbed.values()]
+    in_parts = fields_in_parts(release)
     present = [
-        ~np.asarray(release.missing[key]) if of_some and key in release.missing else np.ones(release.n, bool)
-        for key, of_some in zip(perturbed, in_parts, strict=True)
+        ~np.asarray(release.missing[key])
+        if field.field in in_parts and key in release.missing
+        else np.ones(release.n, bool)
+        for key, field in perturbed.items()
     ]
     kinds = np.unique(np.array(present).reshape(len(present), release.n).T, axis=0)
     composed = [compose([one for one, seen in zip(promises, kind, strict=True) if seen]) for kind in kinds]

@@ -41,9 +41,9 @@ class Microdata(Described):
     fields
         By the name of a record field: the pair of its values [n] or [n, k], in the order of the records, and its
         channel. A channel is such as `dpjax.RandomizedResponse`, or `dpjax.Exact` for what is known. The names of a
-        field's categories may follow as a third, as ``levels`` of `dpjax.LocalRelease`. If a field was released of some
-        people in one way and of others in another, or more than once: a list of such tuples, with a mask [n] as the
-        third entry, which is True for each person of whom this part was released. Names then follow as the fourth.
+        field's categories may follow as a third, as ``levels`` of `dpjax.LocalRelease`. A field may be released of some
+        people in one way and of others in another, or more than once. Then pass a list of such tuples, with a mask [n]
+        as the third entry. It is True for each person of whom this part was released. Names then follow as the fourth.
     missing
         By the name of a field: which of its values are missing, bool [n]. A value of NaN is missing, too, whatever the
         channel. What stands in the place of another missing value is not read.
@@ -63,8 +63,8 @@ class Microdata(Described):
     -----
     A pytree: values, channels, masks and the sum are data; the names of the fields and `num_others` are static.
 
-    The parts of a field are kept as fields of their own, the second one under a name such as ``"label (2)"``; that part
-    which is exact, if there is one, is the first.
+    The parts of a field are kept as fields of their own, the second one under a name such as ``"label (2)"``. If one is
+    exact, it is the first.
 
     Examples
     --------

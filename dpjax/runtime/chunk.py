@@ -146,7 +146,7 @@ def make_draws(
     states
         The chains' states [chain, ...].
     steps
-        Their numbers.
+        The steps to make.
     capacity
         The largest length.
     complete

@@ -137,12 +137,12 @@ def test_a_perturbed_label_and_an_exact_outcome():
     )
 
 
-def groups(n):
+def groups(n, y=None):
     share = numpyro.sample("share", dist.Beta(1.0, 1.0))
     mu = numpyro.sample("mu", dist.Normal(0.0, PRIOR_SD).expand([2]).to_event(1))
     with numpyro.plate("people", n):
         label = numpyro.sample("label", dist.Bernoulli(share))
-        numpyro.sample("y", dist.Normal(mu[label], SD))
+        numpyro.sample("y", dist.Normal(mu[label], SD), obs=y)
 
 
 @pytest.mark.x32
@@ -154,24 +154,16 @@ def test_the_same_model_in_numpyro():
     check(posterior.draws, grid(seen_through(LABELS), OUTCOMES))
 
 
-def observed_groups(n, y=None):
-    share = numpyro.sample("share", dist.Beta(1.0, 1.0))
-    mu = numpyro.sample("mu", dist.Normal(0.0, PRIOR_SD).expand([2]).to_event(1))
-    with numpyro.plate("people", n):
-        label = numpyro.sample("label", dist.Bernoulli(share))
-        numpyro.sample("y", dist.Normal(mu[label], SD), obs=y)
-
-
 @pytest.mark.x64
 def test_an_observed_site_takes_its_values_from_the_release():
     """Catches an exact field that is drawn anew, as an observed site without data would be, and data given twice."""
     release = dpjax.Microdata({"label": (LABELS, CHANNEL), "y": (OUTCOMES, dpjax.Exact())})
     with jax.numpy_dtype_promotion("standard"):
-        posterior = sample(release, dpjax.from_numpyro(observed_groups, ["label", "y"]), num_samples=12_000)
+        posterior = sample(release, dpjax.from_numpyro(groups, ["label", "y"]), num_samples=12_000)
     check(posterior.draws, grid(seen_through(LABELS), OUTCOMES))
     given_twice = r"obs=None.*Microdata\(\{'y': \(values, dpjax.Exact"
     with jax.numpy_dtype_promotion("standard"), pytest.raises(ValueError, match=given_twice):
-        dpjax.from_numpyro(observed_groups, ["label", "y"], y=OUTCOMES)
+        dpjax.from_numpyro(groups, ["label", "y"], y=OUTCOMES)
 
 
 def readings(age):

@@ -35,8 +35,8 @@ def unary_encoding_sums(
     reports
         How many reports of each person are in the sums.
     permanent
-        The probabilities of a permanent 1 at the category of the person, and at any other, if each person's bits were
-        randomized once and kept: `keep` and `flip` are then those of a 1 in a report where the permanent bit is 1, and
+        If each person's bits were randomized once and kept: the probabilities of a permanent 1 at the category of the
+        person, and at any other. `keep` and `flip` are then those of a 1 in a report where the permanent bit is 1, and
         where it is 0. There may be 1,024 persons at most.
 
     Returns
