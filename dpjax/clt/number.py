@@ -16,9 +16,9 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, static
-from dpjax.data_augmentation.parameters.coordinates import constrain, log_jacobian
 from dpjax.models.data_sets import NUMBER, take_number
 from dpjax.models.same_records import SameRecords
+from dpjax.models.unconstrained import constrain, log_jacobian
 from dpjax.release import Release
 from dpjax.release.unknown_count import CountPrior, UnknownCount, expected_number, is_unknown
 

@@ -24,9 +24,10 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.density import build_problem, build_target, unravel_of
 from dpjax.clt.moments import Source
 from dpjax.clt.number import with_place
-from dpjax.data_augmentation.parameters.coordinates import Tuning, constrain
+from dpjax.data_augmentation.parameters.coordinates import Tuning
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.programs import jit_model
+from dpjax.models.unconstrained import constrain
 from dpjax.release import Release
 from dpjax.release.unknown_count import is_unknown
 from dpjax.runtime.chunk import CHAIN_AXES, MAX_CAPACITY, Chunk, Segment, Steps, make_draws

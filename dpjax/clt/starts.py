@@ -21,8 +21,9 @@ from dpjax.base import Array, Key, Model
 from dpjax.clt.density import Problem, build_problem, build_target, unravel_of
 from dpjax.clt.moments import Source
 from dpjax.clt.number import number_at, reference_number, with_place
-from dpjax.data_augmentation.parameters.coordinates import Tuning, constrain, fit_to_prior
+from dpjax.data_augmentation.parameters.coordinates import Tuning, fit_to_prior
 from dpjax.models.programs import jit_model
+from dpjax.models.unconstrained import constrain
 from dpjax.numerics import tree_where
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower, solve_upper
 from dpjax.release import Release

@@ -14,11 +14,12 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.coupling.couplings import common_uniform, reflect
 from dpjax.coupling.pairs import RecordPair
 from dpjax.data_augmentation.parameters.centred import build_log_likelihood
-from dpjax.data_augmentation.parameters.coordinates import build_log_density, constrain, to_vector
+from dpjax.data_augmentation.parameters.coordinates import build_log_density
 from dpjax.data_augmentation.parameters.kernels import NormalRandomWalk
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records import imwg
 from dpjax.data_augmentation.sweep import prior_tuning
+from dpjax.models.unconstrained import constrain, to_vector
 from dpjax.numerics import decision_uniforms, tree_where
 
 __all__ = ["VectorPair", "build_coupled_walk", "walk_step"]

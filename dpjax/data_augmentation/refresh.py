@@ -27,10 +27,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.data_augmentation.parameters.coordinates import SPREAD, Tuning, constrain, log_jacobian, to_vector
+from dpjax.data_augmentation.parameters.coordinates import SPREAD, Tuning
 from dpjax.data_augmentation.parameters.interweaving import is_possible, likelihood_of_noise
 from dpjax.data_augmentation.records.parts import NUM_PARTS
 from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, parameter_shapes
+from dpjax.models.unconstrained import constrain, log_jacobian, to_vector
 from dpjax.numerics import all_finite, decision_uniforms, select_index, tree_where
 from dpjax.numerics.linear_algebra import product, solve_lower
 from dpjax.numerics.selection import key_of_branches

@@ -16,7 +16,6 @@ from dpjax.clt.sample import REFINEMENT
 from dpjax.clt.starts import check_starts, find_starts
 from dpjax.data_augmentation.counts import counts
 from dpjax.data_augmentation.counts.form import find_obstacle, prefers_counts
-from dpjax.data_augmentation.parameters.coordinates import to_vector
 from dpjax.data_augmentation.plan import check_tuned
 from dpjax.data_augmentation.problem import Problem, impute_by
 from dpjax.likelihood.approximate import Approximate, scale_rules
@@ -27,6 +26,7 @@ from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_derived, check_parameters
 from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import parameter_shapes
+from dpjax.models.unconstrained import to_vector
 from dpjax.release import Microdata, PrivateRelease
 from dpjax.release.summed import as_sum
 from dpjax.release.unknown_count import is_unknown

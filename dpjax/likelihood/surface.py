@@ -13,9 +13,9 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.data_augmentation.parameters.coordinates import constrain
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import parameter_shapes
+from dpjax.models.unconstrained import constrain
 from dpjax.release import PrivateRelease, Release
 
 __all__ = ["Moments", "Surface", "natural_at", "parameters_at", "with_observed"]

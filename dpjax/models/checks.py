@@ -16,6 +16,7 @@ from dpjax.models.data_sets import check_names_free
 from dpjax.models.integer_noise import check_integer_noise
 from dpjax.models.losses import check_losses
 from dpjax.models.simulation import position_shapes
+from dpjax.models.unconstrained import mixing
 from dpjax.release import Release
 from dpjax.release.base import is_release
 from dpjax.statistics import Cells, Stacked
@@ -25,6 +26,9 @@ __all__ = ["check_fit", "check_model"]
 SIZES = (3, 5)
 """Numbers of records to check; two of them, as a wrong shape may equal one of them by chance."""
 
+MIXED = 1e-3
+"""By how much of its slope an elementwise map may seem to depend on other numbers, as it is rounded."""
+
 REQUIRED = ("sample_prior", "log_prior", "sample_records", "log_density")
 PLAIN = ("count_field", "num_records", "exchangeable", "noncentred", "mixed")
 """Fields of a model that are required, and those that are not functions."""
@@ -33,7 +37,8 @@ PLAIN = ("count_field", "num_records", "exchangeable", "noncentred", "mixed")
 def check_model(model: Model) -> None:
     """Raise unless every function of a model returns the shapes that `Model` specifies.
 
-    Nothing is drawn or compiled: the functions are traced with `jax.eval_shape`.
+    The functions are traced with `jax.eval_shape`. Only a ``constrain`` without a ``log_jacobian`` is computed, at some
+    draws from the prior. `check` compares what the functions return, too.
 
     Raises
     ------
@@ -41,7 +46,8 @@ def check_model(model: Model) -> None:
         If a function does not return a dict if it should.
     ValueError
         If a shape is wrong, a function raises an error, or one of two functions that belong together is missing. If a
-        parameter is called ``"num_records"``, under which an unknown number of records is reported.
+        ``constrain`` without a ``log_jacobian`` is not elementwise. If a parameter is called ``"num_records"``, under
+        which an unknown number of records is reported.
     """
     if not isinstance(model, Model):
         remedy = "Pass one of dpjax.models, dpjax.from_numpyro(...) or a Model of your own functions."
@@ -146,6 +152,26 @@ def check_scales(model: Model, parameters: Any) -> None:
     check_same("constrain", trace(model, "constrain", unconstrained), parameters, "the parameters")
     if model.log_jacobian is not None:
         check_scalar("log_jacobian", trace(model, "log_jacobian", unconstrained))
+    else:
+        check_elementwise(model, parameters, unconstrained)
+
+
+def check_elementwise(model: Model, parameters: Any, unconstrained: Any) -> None:
+    """Raise unless each number of ``constrain`` depends on its own unconstrained number alone."""
+    expected = "a log_jacobian, or a map of each number by itself"
+    remedy = "Give Model.log_jacobian, the log |det| of constrain for the coordinates that log_prior refers to."
+    for name, leaf in parameters.items():
+        if unconstrained[name].size != leaf.size:
+            given = f"{leaf.size} numbers of {name!r} by {unconstrained[name].size} unconstrained ones"
+            mismatch("constrain", given, expected, remedy)
+    numbers = jax.tree.leaves((parameters, unconstrained))
+    if is_traced(model) or not all(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in numbers):
+        return
+    with jax.ensure_compile_time_eval():
+        found = float(mixing.unoptimized(model, jax.random.key(0)))
+    if found > MIXED:
+        given = f"a map by which a number depends on others, by {found:.2g} of its slope at a draw from the prior"
+        mismatch("constrain", given, expected, remedy)
 
 
 def check_field(model: Model, parameters: Any) -> None:

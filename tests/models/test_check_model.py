@@ -162,6 +162,62 @@ BAD: dict[str, tuple[dict, type[Exception], str]] = {
 }
 
 
+def softmax_of(size: int) -> Model:
+    """Three probabilities by the logarithms of so many ratios."""
+
+    def ratios(parameters: dict) -> dict:
+        logs = jnp.log(parameters["p"])
+        return {"p": logs[:size] - (logs[2] if size == 2 else 0.0)}
+
+    return Model(
+        lambda key: {"p": jax.random.dirichlet(key, jnp.ones(3))},
+        lambda parameters: jnp.zeros(()),
+        lambda key, parameters, n: {"y": jax.random.choice(key, 3, (n,), p=parameters["p"])},
+        lambda parameters, records: jnp.log(parameters["p"])[records["y"]],
+        unconstrain=ratios,
+        constrain=lambda free: {"p": jax.nn.softmax(jnp.append(free["p"], jnp.zeros(3 - size)))},
+    )
+
+
+def scaled_mean() -> Model:
+    """A scale, and a mean that is mapped by it: the Jacobian is triangular, and its diagonal is not enough."""
+
+    def sample_prior(key: jax.Array) -> dict:
+        return {"mean": jax.random.normal(key), "scale": 1.0 + jax.random.uniform(key)}
+
+    return MINIMAL._replace(
+        sample_prior=sample_prior,
+        unconstrain=lambda parameters: {
+            "mean": parameters["mean"] / parameters["scale"],
+            "scale": jnp.log(parameters["scale"]),
+        },
+        constrain=lambda free: {"mean": free["mean"] * jnp.exp(free["scale"]), "scale": jnp.exp(free["scale"])},
+    )
+
+
+NOT_ELEMENTWISE = {
+    "three log-ratios": (softmax_of(3), "given a map by which a number depends on others, by 1 of its slope"),
+    "two log-ratios": (softmax_of(2), "given 3 numbers of 'p' by 2 unconstrained ones"),
+    "a mean times a scale": (scaled_mean(), "given a map by which a number depends on others, by 0."),
+}
+
+
+@pytest.mark.parametrize("case", NOT_ELEMENTWISE)
+def test_maps_without_a_determinant_are_elementwise(case: str) -> None:
+    """They were taken to be so: a simplex had the means 0.208, 0.288, 0.504 for 0.199, 0.362, 0.438."""
+    model, words = NOT_ELEMENTWISE[case]
+    with pytest.raises(ValueError, match=r"^Model.constrain: .*expected a log_jacobian") as raised:
+        check_model(model)
+    assert words in str(raised.value)
+    check_model(model._replace(log_jacobian=lambda free: jnp.zeros(())))
+
+
+def test_confidential_records_need_the_same() -> None:
+    """A target for the data holder's chains has the same Jacobian, and checked nothing."""
+    with pytest.raises(ValueError, match=r"^Model.constrain: "):
+        dpjax.private.model_target(softmax_of(3), {"y": jnp.zeros(4, int)})
+
+
 @pytest.mark.x64
 @pytest.mark.parametrize("case", BAD)
 def test_wrong_function_is_named(case: str) -> None:

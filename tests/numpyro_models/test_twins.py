@@ -10,7 +10,7 @@ import pytest
 
 import dpjax
 from dpjax import models
-from dpjax.data_augmentation.parameters.coordinates import constrain, log_jacobian
+from dpjax.models.unconstrained import constrain, log_jacobian
 from tests.numpyro_models import programs
 
 COVARIATES = {"covariate_mean": np.array([0.5, -1.0]), "covariate_cov": np.array([[1.0, 0.3], [0.3, 2.0]])}

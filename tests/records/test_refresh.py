@@ -13,7 +13,6 @@ import dpjax
 from dpjax import models, statistics
 from dpjax.data_augmentation import refresh as module
 from dpjax.data_augmentation.parameters import initial_tuning
-from dpjax.data_augmentation.parameters.coordinates import to_vector
 from dpjax.data_augmentation.refresh import (
     FREEDOM,
     PERIOD,
@@ -36,6 +35,7 @@ from dpjax.data_augmentation.refresh import (
     weigh,
 )
 from dpjax.models.simulation import GibbsState, Position, init_state
+from dpjax.models.unconstrained import to_vector
 from tests.perfect_start import REJECT, noise_p_value, parameter_p_value, run
 
 N = 5

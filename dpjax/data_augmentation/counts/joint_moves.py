@@ -17,7 +17,8 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.counts.form import as_count_model
 from dpjax.data_augmentation.counts.table import COUNTS
-from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density, constrain, to_vector
+from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density
+from dpjax.models.unconstrained import constrain, to_vector
 from dpjax.numerics import accept, decision_uniforms, tree_where
 from dpjax.numerics.counts import draw_binomial, draw_multinomial
 from dpjax.release import Release

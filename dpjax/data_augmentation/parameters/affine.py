@@ -24,14 +24,13 @@ from dpjax.data_augmentation.parameters.coordinates import (
     SPREAD,
     Tuning,
     build_log_density,
-    constrain,
     noncentred_coordinates,
-    to_vector,
 )
 from dpjax.data_augmentation.parameters.interweaving import NUM_MOVES, InterweavingInfo, elliptical_moves, is_possible
 from dpjax.mechanisms.base import parts_of
 from dpjax.mechanisms.spread import simulated_variance
 from dpjax.models.record_noise import has_real_fields, has_scores, num_rows, records_at, to_columns
+from dpjax.models.unconstrained import constrain, to_vector
 from dpjax.numerics import decision_uniforms, tree_where
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower
 from dpjax.numerics.quadrature import Rule, make_rule

@@ -11,7 +11,7 @@ import numpy as np
 from blackjax.adaptation.step_size import dual_averaging_adaptation
 
 from dpjax.base import Array, Key, Model, Parameters, Records, SamplingAlgorithm
-from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density, constrain, to_vector
+from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density
 from dpjax.data_augmentation.parameters.kernels import (
     HMC,
     CoordinateSlice,
@@ -22,6 +22,7 @@ from dpjax.data_augmentation.parameters.kernels import (
 )
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import draw_position, parameter_shapes
+from dpjax.models.unconstrained import constrain, to_vector
 from dpjax.numerics import all_finite, leading_size, tree_where
 
 NUM_PROBES = 8

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.models.checks import check_model
 from dpjax.models.simulation import draw_parameters
+from dpjax.models.unconstrained import constrain, log_jacobian, to_vector
 from dpjax.numerics import proper_density
 from dpjax.numerics.linear_algebra import product
 
@@ -80,27 +80,6 @@ def standardised(model: Model) -> Model | None:
     if model.noncentred is None or model.noncentred.coordinates is None:
         return None
     return model._replace(noncentred=None, **model.noncentred.coordinates._asdict())
-
-
-def to_vector(model: Model, parameters: Parameters) -> tuple[Array, Callable[[Array], Parameters]]:
-    """The unconstrained vector [k] of the parameters, and the map from such a vector to an unconstrained dict."""
-    return ravel_pytree(parameters if model.unconstrain is None else model.unconstrain(parameters))
-
-
-def constrain(model: Model, unconstrained: Parameters) -> Parameters:
-    """The parameters on their natural scale."""
-    return unconstrained if model.constrain is None else model.constrain(unconstrained)
-
-
-def log_jacobian(model: Model, unconstrained: Parameters) -> Array:
-    """The log absolute determinant [] of ``model.constrain``."""
-    if model.constrain is None:
-        return jnp.zeros(())
-    if model.log_jacobian is not None:
-        return model.log_jacobian(unconstrained)
-    # An elementwise map has a diagonal Jacobian: one forward derivative along the vector of ones holds all of it.
-    _, slopes = jax.jvp(model.constrain, (unconstrained,), (jax.tree.map(jnp.ones_like, unconstrained),))
-    return sum((jnp.sum(jnp.log(jnp.abs(slope))) for slope in jax.tree.leaves(slopes)), start=jnp.zeros(()))
 
 
 def build_log_density(

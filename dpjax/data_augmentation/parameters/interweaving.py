@@ -14,16 +14,11 @@ from blackjax.mcmc.slice import SliceInfo, SliceState
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters.centred import build_log_likelihood
-from dpjax.data_augmentation.parameters.coordinates import (
-    Tuning,
-    build_log_density,
-    constrain,
-    noncentred_coordinates,
-    to_vector,
-)
+from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density, noncentred_coordinates
 from dpjax.data_augmentation.parameters.kernels import elliptical_slice
 from dpjax.data_augmentation.records.local import choose_candidates, count_doublings, draw_windows, log_weights
 from dpjax.data_augmentation.records.microdata import choose_levels, find_levels
+from dpjax.models.unconstrained import constrain, to_vector
 from dpjax.numerics import all_finite, tree_where
 from dpjax.release import LocalRelease, Microdata, PrivateRelease, Release
 from dpjax.release.summed import finite_total

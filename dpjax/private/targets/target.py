@@ -14,7 +14,8 @@ from dpjax._util.jit import in_full_precision
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_count, check_function, describe, fail, is_traced, summarize_error
 from dpjax.base import Array, Model
-from dpjax.data_augmentation.parameters.coordinates import constrain, log_jacobian
+from dpjax.models.checks import check_model
+from dpjax.models.unconstrained import constrain, log_jacobian
 from dpjax.numerics.linear_algebra import product
 from dpjax.private.fixed_point import LARGEST_BLOCK, MOST_RECORDS
 from dpjax.private.people import RowsOfPeople
@@ -196,6 +197,7 @@ def model_target(
     ------
     TypeError, ValueError
         As in `target`; or if the records are not identically distributed, with covariates that belong to `records`.
+        If the model's functions do not fit each other, see `dpjax.models.check_model`.
 
     Examples
     --------
@@ -207,6 +209,7 @@ def model_target(
     """
     records, rows = split_people(records, people, max_rows)
     check_fields(model, records)
+    check_model(model)
     if not model.exchangeable or model.num_records is not None:
         given = "records that are not identically distributed"
         fail("model", given, "identically distributed records", "Use dpjax.private.numpyro_target.")
