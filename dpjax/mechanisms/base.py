@@ -19,7 +19,7 @@ from dpjax._util.json_names import JsonNamed
 from dpjax._util.validation import name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised
-from dpjax.numerics.next_floats import next_below
+from dpjax.numerics.next_floats import next_below, where_near
 
 __all__ = ["Mechanism", "as_mechanism", "convert_mechanisms", "is_mechanism", "parts_of"]
 
@@ -29,6 +29,7 @@ OPTIONAL = frozenset(
         *("sample_latent_normal", "check_value", "check_drawn", "possible_sums", "words", "promise", "local_epsilon"),
         *("largest_below", "to_atoms", "noise_and_sum", "parts", "integer_noise", "normal_noise", "exact", "reveals"),
         *("noise_variance", "scale", "mechanism", "value_size", "num_categories", "true_categories", "privacy"),
+        "num_records",
     }
 )
 """The optional part of the contract: what is read of an object that does not inherit from `Mechanism`."""
@@ -327,6 +328,11 @@ class Mechanism(JsonNamed, ABC):
         return None if self.inner is None else self.inner.true_categories
 
     @property
+    def num_records(self) -> int | None:
+        """The number of records that its distribution is of, which must be the release's; None if it is of any."""
+        return None if self.inner is None else self.inner.num_records
+
+    @property
     def noise_scale(self) -> Array | float | None:
         """The scale of the noise, inside its wrappers; None if that is not known."""
         if self.inner is not None:
@@ -485,11 +491,6 @@ def noise_and_value(scale: Any, value: np.ndarray) -> tuple[float, float]:
     """The least scale of noise, and the largest value."""
     # NumPy passes `min` on to arrays of JAX, which compile it.
     return float(np.min(np.asarray(scale))), float(np.max(np.abs(value)))
-
-
-def where_near(value: np.ndarray, target: Any, error: np.ndarray) -> np.ndarray:
-    """The target if the value [d] is within its error [d] of it, else the value."""
-    return np.where(np.abs(value - target) <= error, target, value)
 
 
 def as_floating(value: Any) -> Array:

@@ -11,8 +11,9 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, describe_array, fail, is_traced, name_of
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms, where_near
+from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
 from dpjax.mechanisms.promises import Promise, Sums
+from dpjax.numerics.next_floats import where_near
 
 __all__ = ["PartitionSelection"]
 

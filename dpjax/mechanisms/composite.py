@@ -152,6 +152,11 @@ class Padded(Mechanism):
         """What was stated with the mechanism."""
         return self.drawn.stated_privacy
 
+    @property
+    def num_records(self) -> int | None:
+        """That of the mechanism."""
+        return self.drawn.num_records
+
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the first entries of the value [d] given the statistic [d]."""
         return self.drawn.log_density(value[: self.drawn.drawn_size], statistic)

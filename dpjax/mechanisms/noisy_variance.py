@@ -67,6 +67,11 @@ class NoisyVariance(Mechanism):
         check_count("n", self.n, "Pass the public number of records.", least=2)
         check_count("degrees", self.degrees, "Pass n or n - 1.")
 
+    @property
+    def num_records(self) -> int:
+        """The number n of records."""
+        return self.n
+
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the noise can lead to the published variance."""
         for layer in self.noise.layers:

@@ -99,6 +99,11 @@ class ReportSums(Mechanism):
                 remedy = "Pass the reports themselves to dpjax.releases.unary_encoding, or sums of one report each."
                 fail("n", self.n, f"at most {MOST_PERSONS:,} persons with permanent bits", remedy)
 
+    @property
+    def num_records(self) -> int:
+        """The number n of persons."""
+        return self.n
+
     def words(self) -> str:
         """Both probabilities."""
         kept = f"each of {quantity(self.n, 'person')} reported a bit, 1 with probability {amount(self.keep)}"

@@ -11,9 +11,10 @@ from dpjax._util.validation import check_array, is_traced
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import checked_scale
-from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms, where_near
+from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
 from dpjax.mechanisms.censored import check_tails
 from dpjax.mechanisms.promises import Promise, Sums
+from dpjax.numerics.next_floats import where_near
 from dpjax.numerics.tails import log_complement
 
 __all__ = ["Rounded", "log_probability_between"]

@@ -16,6 +16,7 @@ from dpjax._util.validation import describe, fail, is_traced, name_of
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import Additive, Gaussian, Laplace
+from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums
@@ -129,6 +130,16 @@ class SumOf(Additive):
         promises = [source.promise(sums) for source in self.mechanisms if sums.is_whole or not source.integer_noise]
         epsilons = [one.epsilon for one in promises if one.epsilon is not None]
         return Promise(min(epsilons, default=None), min(one.rho for one in promises))
+
+    def smoothed(self) -> Mechanism:
+        """The sum of real noise of the same variances, as far as the density of such a sum is known."""
+        if not self.integer_noise:
+            return self
+        real = [source.smoothed() for source in self.mechanisms]
+        try:
+            return real[0] if len(real) == 1 else SumOf(real)
+        except ValueError:
+            self._refuse("smoothed")
 
     def json_fields(self) -> dict[str, Any]:
         """What the JSON text holds beside the name; the rest follows from it."""

@@ -1,10 +1,10 @@
-"""The numbers next to one on either side, where processors take the smallest numbers for 0."""
+"""The numbers next to one on either side, where processors take the smallest numbers for 0, and those near others."""
 
 from typing import Any
 
 import numpy as np
 
-__all__ = ["next_above", "next_below"]
+__all__ = ["next_above", "next_below", "where_near"]
 
 
 def next_below(number: float, dtype: Any) -> float:
@@ -16,3 +16,8 @@ def next_below(number: float, dtype: Any) -> float:
 def next_above(number: float, dtype: Any) -> float:
     """The smallest number of a float type above a number; those so small that they count as 0 are passed over."""
     return -next_below(-number, dtype)
+
+
+def where_near(value: np.ndarray, target: Any, error: np.ndarray) -> np.ndarray:
+    """The target if the value [d] is within its error [d] of it, else the value."""
+    return np.where(np.abs(value - target) <= error, target, value)

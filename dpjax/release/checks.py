@@ -94,6 +94,16 @@ def check_summed(mechanism: Any, value: Array, total: jax.ShapeDtypeStruct) -> N
         fail("mechanism", given, f"shapes [] and {list(value.shape)}", "Sum the log-density over coordinates.")
 
 
+def check_number(n: Any, mechanism: Any, statistic: Any) -> None:
+    """Raise unless n is the number of records that each mechanism is of, if its distribution is that of one number."""
+    if getattr(statistic, "is_of_whole_data", False):
+        return
+    for part, _ in mechanism.parts or ((mechanism, None),):
+        if part.num_records not in (None, n):
+            remedy = "Pass the number of records that the value is of, to the mechanism and as n."
+            fail("n", repr(n), f"{part.num_records}, as {name_of(part.innermost)} has", remedy)
+
+
 def check_value(argument: str, value: Array, mechanism: Any) -> None:
     """Raise unless the mechanism can release such values: whole ones under integer noise, and what else it says."""
     if mechanism.parts is not None:

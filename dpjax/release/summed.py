@@ -23,6 +23,7 @@ from dpjax.release.checks import (
     as_vector,
     check_contribution,
     check_mechanism,
+    check_number,
     check_sampler,
     check_statistic,
     check_summed,
@@ -70,6 +71,7 @@ class Release(Described):
     TypeError, ValueError
         If the value is not finite, or its shape fits neither mechanism nor statistic. If a table has other names than
         its statistic. If a discrete mechanism is given values that are not whole, or n is not a positive whole number.
+        If the mechanism, such as `dpjax.mechanisms.ReportSums`, is that of another number of records.
 
     Warns
     -----
@@ -108,6 +110,7 @@ class Release(Described):
         check_summed(self.mechanism, value, total)
         check_value("value", value, self.mechanism)
         n = read_number(self.n)
+        check_number(n, self.mechanism, statistic)
         warn_where_coarse(value, self.mechanism, expected_number(n), self.statistic)
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "n", n)

@@ -10,7 +10,9 @@ from scipy import special, stats
 
 import dpjax
 from dpjax import models, releases
+from dpjax.data_augmentation.counts.form import count_form
 from dpjax.mechanisms import ReportSums
+from dpjax.mechanisms.base import as_mechanism
 from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.mechanisms.tabulated import at_coordinates
 from tests.counts import oracle
@@ -180,6 +182,47 @@ def test_counts_of_answers_are_answers() -> None:
     release = releases.randomized_response_counts([5, 2, 1], keep=0.6)
     np.testing.assert_array_equal(release.values, [0, 0, 0, 0, 0, 1, 1, 2])
     assert release.channel == dpjax.RandomizedResponse(0.6, 3)
+
+
+OTHER_NUMBERS = {
+    "five": lambda sums: dpjax.Release([3, 2, 1], sums, dpjax.statistics.cells("cell", 3), 5),
+    "six": lambda sums: dpjax.Release([3, 2, 1], sums, dpjax.statistics.cells("cell", 3), 6),
+    "unknown": lambda sums: dpjax.Release(
+        [3, 2, 1], sums, dpjax.statistics.cells("cell", 3), dpjax.UnknownCount(models.UniformCount(4, 4))
+    ),
+    "a part": lambda sums: dpjax.Release(
+        [3, 2, 1],
+        dpjax.Independent((dpjax.DiscreteLaplace(1.0), sums), (1, 2)),
+        dpjax.statistics.cells("cell", 3),
+        5,
+    ),
+    "tempered": lambda sums: dpjax.Release(
+        [3, 2, 1], temper_mechanism(as_mechanism(sums), jnp.array(0.5)), dpjax.statistics.cells("cell", 3), 5
+    ),
+    "joined": lambda sums: dpjax.joint(
+        dpjax.Release([5], dpjax.DiscreteLaplace(1.0), dpjax.statistics.grouped("cell", [0, 0, -1]), 5),
+        dpjax.Release([3, 2, 1], sums, dpjax.statistics.cells("cell", 3), 5),
+    ),
+    "in JSON text": lambda sums: dpjax.from_json(
+        dpjax.Release([3, 2, 1], sums, dpjax.statistics.cells("cell", 3), 4).to_json().replace('"n": 4', '"n": 5', 1)
+    ),
+    "exchanged": lambda sums: dpjax.releases.unary_encoding_sums([3, 2, 1], keep=KEEP, flip=FLIP, n=5).with_mechanism(
+        sums
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_NUMBERS)
+def test_sums_of_another_number_of_persons_are_refused(name: str) -> None:
+    """Sums of 4 persons were sampled in silence as those of 5, 6 or an unknown number of records."""
+    with pytest.raises(ValueError, match=r"^n: given .*; expected 4, as ReportSums has\. "):
+        OTHER_NUMBERS[name](ReportSums(KEEP, FLIP, 4))
+
+
+def test_the_count_form_is_of_the_number_that_its_table_has() -> None:
+    """Its release is of one record, a whole table: refused if that 1 were compared."""
+    release = dpjax.Release([3, 2, 1], ReportSums(KEEP, FLIP, 4), dpjax.statistics.cells("cell", 3), 4)
+    assert count_form(models.categorical(ALPHA), release)[1].n == 1
 
 
 ONES = np.repeat(np.arange(6), [14, 16, 8, 6, 9, 7])

@@ -12,6 +12,7 @@ from scipy import stats
 import dpjax
 from dpjax import statistics
 from dpjax.mechanisms import NoisyVariance, frozen_pytree
+from dpjax.mechanisms.composite import Padded
 from tests import perfect_start
 from tests.fitted.oracle import MODEL, PRIOR, Moments, check, moments
 
@@ -106,6 +107,11 @@ def test_words_and_text() -> None:
     assert release.sample(jax.random.key(0), {"cell": jnp.array([0, 1, 2, 2, 1, 0])}).value.shape == (1,)
 
 
+def padded_release(n: int) -> dpjax.Release:
+    """As a part of a joint release, of n records."""
+    return dpjax.Release([0.4, 0.0], Padded(NoisyVariance(NOISE, N, N)), statistics.powers("cell", 0, 2), n)
+
+
 REFUSED = [
     (lambda: release_of(value=[0.3, 0.4]), "value: given 2 numbers; expected one variance"),
     (lambda: release_of(value=-0.1), "value: given"),
@@ -118,6 +124,16 @@ REFUSED = [
     (
         lambda: dpjax.Release([0.4], NoisyVariance(NOISE, N, N), statistics.total("cell", 0, 2), N),
         "statistic: given 1 coordinates; expected 2: distances and their squares",
+    ),
+    (
+        lambda: dpjax.Release([0.4], NoisyVariance(NOISE, N, N), statistics.powers("cell", 0, 2), N + 1),
+        f"n: given {N + 1}; expected {N}, as NoisyVariance has",
+    ),
+    (
+        lambda: dpjax.joint(
+            *[dpjax.Release([0.4], NoisyVariance(NOISE, N, N), statistics.powers("cell", 0, 2), 9)] * 2
+        ),
+        f"n: given 9; expected {N}, as NoisyVariance has",
     ),
 ]
 

@@ -13,10 +13,13 @@ from scipy import stats
 import dpjax
 from dpjax import diagnostics
 from dpjax.adapters.numpyro import release_factor
+from dpjax.mechanisms import SumOf
 
 N, VALUE, SCALE, SPREAD = 30, 25.0, 6.0, 1.5
 TOTAL = dpjax.statistics.total("y")
 RELEASE = dpjax.Release([VALUE], dpjax.Laplace(SCALE), TOTAL, N)
+LAPLACE, NORMAL = dpjax.DiscreteLaplace(SCALE), dpjax.DiscreteGaussian(SCALE)
+WHOLE = dpjax.Release([VALUE], LAPLACE, dpjax.statistics.grouped("cell", [0, -1]), N)
 
 
 def grid() -> tuple[float, float]:
@@ -57,6 +60,10 @@ def test_nuts_draws_the_posterior_of_a_normal_sum():
         ((3, RELEASE, jnp.zeros(1), jnp.eye(1)), "name"),
         (("s", dpjax.LocalRelease([1.0], dpjax.Laplace(1.0), "y"), jnp.zeros(1), jnp.eye(1)), "release"),
         (("s", RELEASE.with_mechanism(dpjax.Staircase(1.0, 1.0)), jnp.zeros(1), jnp.eye(1)), "release"),
+        (("s", WHOLE.with_mechanism(dpjax.mechanisms.ReportSums(0.7, 0.2, N)), jnp.zeros(1), jnp.eye(1)), "release"),
+        (("s", WHOLE.with_mechanism(dpjax.mechanisms.RandomRounding(5)), jnp.zeros(1), jnp.eye(1)), "release"),
+        (("s", WHOLE.with_mechanism(SumOf([LAPLACE, LAPLACE])), jnp.zeros(1), jnp.eye(1)), "release"),
+        (("s", WHOLE.with_mechanism(SumOf([LAPLACE, LAPLACE, NORMAL])), jnp.zeros(1), jnp.eye(1)), "release"),
         (("s", RELEASE, jnp.zeros(2), jnp.eye(1)), "mean"),
         (("s", RELEASE, jnp.zeros(1), jnp.ones(1)), "covariance"),
         (("s", RELEASE, "a", jnp.eye(1)), "mean"),
@@ -65,3 +72,18 @@ def test_nuts_draws_the_posterior_of_a_normal_sum():
 def test_bad_input_is_refused_by_name(arguments, argument):
     with pytest.raises((TypeError, ValueError), match=rf"^{argument}: given .*; expected .*\. .+\.$"):
         release_factor(*arguments)
+
+
+@pytest.mark.parametrize("mechanism", [SumOf([LAPLACE]), SumOf([NORMAL]), SumOf([NORMAL, dpjax.DiscreteGaussian(2.0)])])
+def test_sums_of_whole_noise_have_its_variance(mechanism):
+    """They raised NotImplementedError."""
+
+    def model():
+        release_factor("s", WHOLE.with_mechanism(mechanism), jnp.zeros(1), jnp.zeros((1, 1)))
+
+    with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
+        sites = numpyro.handlers.trace(numpyro.handlers.seed(model, 0)).get_trace()
+    whole = jnp.arange(-200.0, 201.0)
+    variance = jnp.sum(whole**2 * jnp.exp(mechanism.log_noise(whole)))
+    factor = sites["s_scale"]["value"] if "s_scale" in sites else jnp.ones(1)
+    np.testing.assert_allclose(sites["s"]["fn"].covariance_matrix, (variance * factor)[None], rtol=1e-4)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import numpy as np
@@ -88,6 +88,9 @@ class Table:
 @dataclass(frozen=True, eq=False)
 class TableSums:
     """The released statistic of a table: its sums over cells."""
+
+    is_of_whole_data: ClassVar[bool] = True
+    """Whether one record is a whole data set, whose number of records is not the release's n of 1."""
 
     table: Table
 
