@@ -1,13 +1,14 @@
 """Who is protected: each record by itself, or people who have several rows."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Literal, NamedTuple
+from uuid import UUID
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_count, fail, is_traced
+from dpjax._util.validation import check_count, check_function, fail, is_traced
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.statistics import RecordStatistic
 
@@ -15,17 +16,23 @@ __all__ = [
     "EACH_RECORD",
     "People",
     "RowsOfPeople",
-    "as_identifiers",
     "check_column",
     "check_identifiers",
+    "check_names",
     "check_plain",
     "choose_rows",
     "number_people",
+    "read_identifiers",
     "read_people",
 ]
 
 IDENTIFIERS = {"id", "ids", "uid", "uuid", "userid", "personid", "pid", "ssn"}
 """Names of columns that say whose a record is, in lower case; so do those that end in ``_id``."""
+
+KINDS = "biuUSO"
+"""Kinds of types of which identifiers can be: flags, whole numbers, texts, bytes and objects."""
+PLAIN = (bool, int, str, bytes, UUID)
+"""Types of entries whose equality is that of their values, and of nothing else."""
 
 
 class People(NamedTuple):
@@ -37,10 +44,13 @@ class People(NamedTuple):
         The field or column that says whose a record is, or None if each record is another person's.
     max_rows
         How many rows of one person enter the sum at most.
+    normalise
+        From an entry of the column to the identifier; None if entries are identifiers as they stand.
     """
 
     column: str | None = None
     max_rows: int = 1
+    normalise: Callable[[Any], Any] | None = None
 
     @property
     def can_differ(self) -> bool:
@@ -60,21 +70,25 @@ EACH_RECORD = People()
 """Each record is another person's."""
 
 
-def read_people(people: Any, max_rows: Any) -> People:
+def read_people(people: Any, max_rows: Any, normalise: Any) -> People:
     """Who is protected, or an error if that is not clear."""
     if people is not None and not isinstance(people, str):
         remedy = "Pass the name of the column that says whose a record is."
         fail("people", repr(people), "the name of a column", remedy, error=TypeError)
+    if normalise is not None:
+        check_function("normalise", normalise, "of one identifier")
+    if people is None and normalise is not None:
+        fail("normalise", "a function, without people=", "None", "Pass people=, the column of which it reads entries.")
     if people is None and max_rows is None:
         return EACH_RECORD
     most = check_count("max_rows", max_rows, "Say how many rows of one person enter the sum at most.")
     if people is None and most > 1:
         remedy = "Pass people=, the column that tells people apart."
         fail("max_rows", most, "1 or None, if people is None", remedy)
-    return People(people, most)
+    return People(people, most, normalise)
 
 
-def check_identifiers(names: Collection[str]) -> None:
+def check_names(names: Collection[str]) -> None:
     """Raise if a field looks as if it says whose a record is, as no one has said that people have one row each."""
     for name in names:
         if name.lower() in IDENTIFIERS or name.lower().endswith("_id"):
@@ -97,37 +111,49 @@ def check_plain(leaf: Any) -> None:
         fail("records", "an array of keys", "numbers", "Pass the records themselves.", error=TypeError)
 
 
-def as_identifiers(leaf: Any) -> np.ndarray:
-    """Identifiers [m] of any kind. Each entry of a list is one, whatever it holds, so that none raises an error."""
-    check_plain(leaf)
-    if not isinstance(leaf, (list, tuple)):
-        return np.asanyarray(leaf)
-    entries = np.empty(len(leaf), object)
-    for place, one in enumerate(leaf):
-        entries[place] = one
-    return entries
+def check_identifiers(column: Any) -> None:
+    """Raise unless a column can hold identifiers: by its type alone, whatever its entries are.
+
+    A column of floats was perhaps made of whole numbers, of which floats do not tell large ones apart.
+    """
+    check_plain(column)
+    dtype, ndim = getattr(column, "dtype", None), getattr(column, "ndim", 1)
+    if isinstance(column, np.ma.MaskedArray) or getattr(dtype, "kind", "O") not in KINDS:
+        given = "a masked array" if isinstance(column, np.ma.MaskedArray) else f"a column of {dtype}"
+        remedy = "Read it as one of these from the start: a float does not tell large whole numbers apart."
+        fail("people", given, "whole numbers or texts", remedy, error=TypeError)
+    if ndim != 1:
+        remedy = "Name a column with one entry for each row."
+        fail("people", f"a column with {ndim} axes", "one identifier for each row", remedy)
 
 
-def number_people(identifiers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def read_identifiers(column: Any) -> list[Any]:
+    """The entries [m] of a column of identifiers, each as it stands."""
+    if isinstance(column, jax.Array):
+        column = np.asarray(column)
+    return column.tolist() if isinstance(column, np.ndarray) and column.dtype != object else list(column)
+
+
+def number_people(entries: Iterable[Any], people: People) -> tuple[np.ndarray, np.ndarray]:
     """A number for each person [m], and whether a row has an identifier [m]."""
-    numbers: dict[str | None, int] = {}
-    names = [name_of_person(one) for one in identifiers.tolist()]
-    known = np.array([name is not None for name in names], bool)
-    return np.array([numbers.setdefault(name, len(numbers)) for name in names], int), known
+    numbers: dict[Any, int] = {}
+    identifiers = [identify(one, people.normalise) for one in entries]
+    known = np.array([one is not None for one in identifiers], bool)
+    return np.array([numbers.setdefault(one, len(numbers)) for one in identifiers], int), known
 
 
-def name_of_person(one: Any) -> str | None:
-    """What an entry calls a person, the same of 7, 7.0 and "7"; None if it is missing or cannot be read.
+def identify(entry: Any, normalise: Callable[[Any], Any] | None) -> tuple[type, Any] | None:
+    """The type and value by which an entry tells a person apart; None if it is missing or of no type that does.
 
-    It must raise no error before the charge, whatever the entry is.
+    It depends on no other entry, and raises nothing, whatever the entry is. Floats are of no such type: NaN is a
+    missing value, and 7.0 may have been another number.
     """
     try:
-        if one is None or not bool(np.all(one == one)):
-            return None
-        own = one.item() if isinstance(one, np.generic) else one
-        return str(int(own)) if isinstance(own, (int, float)) and own == int(own) else str(own)
-    except Exception:  # as of the missing value of pandas, which is neither equal to itself nor not
+        own = entry if normalise is None else normalise(entry)
+        own = own.item() if isinstance(own, np.generic) else own
+    except Exception:  # whatever a function of the user's may raise
         return None
+    return (type(own), own) if type(own) in PLAIN else None
 
 
 class RowsOfPeople(NamedTuple):
@@ -145,18 +171,18 @@ class RowsOfPeople(NamedTuple):
     is_row: np.ndarray
 
 
-def choose_rows(identifiers: np.ndarray, max_rows: int) -> RowsOfPeople:
-    """At most so many rows of each person; rows without an identifier are left out.
+def choose_rows(entries: Iterable[Any], people: People) -> RowsOfPeople:
+    """At most `max_rows` rows of each person; rows without an identifier are left out.
 
     Which of a person's rows are chosen follows from how many there are alone, and depends on no other person.
     """
-    codes, known = number_people(identifiers)
+    codes, known = number_people(entries, people)
     order = np.lexsort((np.arange(len(codes)), codes))
     order = order[known[order]]
-    people = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else []
-    places, is_row = np.zeros((len(people), max_rows), int), np.zeros((len(people), max_rows), bool)
-    for person, rows in enumerate(people):
-        number = min(len(rows), max_rows)
+    owned = np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else []
+    places, is_row = np.zeros((len(owned), people.max_rows), int), np.zeros((len(owned), people.max_rows), bool)
+    for person, rows in enumerate(owned):
+        number = min(len(rows), people.max_rows)
         chosen = np.random.default_rng(len(rows)).choice(rows, number, replace=False)
-        places[person], is_row[person, :number] = np.resize(np.sort(chosen), max_rows), True
+        places[person], is_row[person, :number] = np.resize(np.sort(chosen), people.max_rows), True
     return RowsOfPeople(places, is_row)

@@ -1,16 +1,20 @@
 """Releases that protect people who have several rows."""
 
+from uuid import UUID
+
 import numpy as np
 import pytest
 from scipy import stats
 
 import dpjax
 from dpjax import models, private, statistics
-from dpjax.private.releases.people import select_rows
+from dpjax.private.people import People, number_people
+from dpjax.private.releases.people import read_rows_of_people, select_rows
 from dpjax.private.releases.records import Batch, read_batches
 from tests.private.paid_sums import ADDED, BUDGET, seeded
 
 ROWS = 3
+PEOPLE = People("who", ROWS)
 WHO = np.array(["ann"] * 7 + ["bob"] * 2 + ["eve"])
 RECORDS = {"y": np.arange(10.0) / 5, "group": np.arange(10) % 3}
 UNKNOWN = dpjax.UnknownCount(models.PoissonCount(10.0))
@@ -23,9 +27,9 @@ PURE = {
 APPROXIMATE = {"replace-one": BUDGET, "add-or-remove": ADDED}
 
 
-def release(statistic, records=RECORDS, budget=ADDED, **options):
+def release(statistic, records=RECORDS, budget=ADDED, identifiers=WHO, **options):
     options = {"people": "who", "max_rows": ROWS, "n": UNKNOWN, "noise": seeded()} | options
-    return private.release(private.Ledger(budget), statistic, records | {"who": WHO}, **options)
+    return private.release(private.Ledger(budget), statistic, records | {"who": identifiers}, **options)
 
 
 @pytest.mark.parametrize("neighbours", ["replace-one", "add-or-remove"])
@@ -63,7 +67,7 @@ def test_rows_of_a_person_are_chosen_at_random():
     """No more than K of each, each of them as often as another, and all rows of those who have fewer."""
     batch = Batch({"row": np.arange(10)}, np.ones(10, bool))
     source = seeded()
-    chosen = [select_rows(batch, WHO, ROWS, source).fields["row"] for _ in range(700)]
+    chosen = [select_rows(batch, WHO, PEOPLE, source).fields["row"] for _ in range(700)]
     counts = np.bincount(np.concatenate(chosen), minlength=10)
     assert all(len(rows) == ROWS + 2 + 1 for rows in chosen)
     np.testing.assert_array_equal(counts[7:], 700)
@@ -118,14 +122,55 @@ def test_rows_of_no_one_show_only_after_the_charge(missing):
     assert len(ledger.queries) == 1
 
 
-def test_identifiers_of_any_kind_are_names():
-    """Rows of unequal length are no error, and what a number is written as makes no other person of it."""
-    ledger = private.Ledger(BUDGET)
-    who = [[1, 2], [1], 7, 7.0, "7", np.int64(7), np.str_("x"), "x", True, 1]
-    with pytest.raises(ValueError, match=r"^n: given 10"):  # the number of people is public
-        private.release(ledger, OFFSET, RECORDS | {"who": who}, n=10, people="who", max_rows=1, noise=seeded())
-    published = private.release(ledger, OFFSET, RECORDS | {"who": who}, people="who", max_rows=1, noise=seeded())
-    assert published.n == 5
+def people_of(who, normalise=None):
+    """The number of each row's person, and whether it has one."""
+    numbers, known = number_people(who, People("who", 2, normalise))
+    return numbers.tolist(), known.tolist()
+
+
+def test_identifiers_are_compared_as_they_stand():
+    """Whatever their type: 7 and "7" were one person. Of none that is no number or text, such as NaN, are there any."""
+    same = [7, np.int64(7), np.uint8(7)], ["x", np.str_("x")]
+    apart = [7, "7", " 7", "7.0", b"7", True, 2**70, 2**70 + 1, UUID(int=7)]
+    assert all(len(set(people_of(who)[0])) == 1 for who in same)
+    assert people_of(apart) == (list(range(len(apart))), [True] * len(apart))
+    assert people_of([7.0, float("nan"), None, [1], object(), np.longdouble(7)])[1] == [False] * 6
+
+
+@pytest.mark.parametrize("container", [list, lambda who: np.array(who, object)], ids=["list", "objects"])
+def test_one_identifier_merges_no_other_people(container):
+    """A last one of 0.5 made floats of all: of 401 people 7 were left, whose rows were another sum."""
+    who = [16 * 10**17 + number for number in range(400)]
+    for last, people in ((16 * 10**17 + 400, 401), (0.5, 400), ("x", 401)):
+        records = {"y": np.ones(401), "who": container([*who, last])}
+        batches = read_rows_of_people(records, None, lambda fields: None, People("who", 2), seeded())
+        assert sum(int(np.sum(batch.is_readable)) for batch in batches) == people
+
+
+def test_floats_are_no_identifiers_by_their_type_alone():
+    """An array of whole numbers and one float has lost them before: it is refused whatever it holds."""
+    pandas = pytest.importorskip("pandas")
+    for who in (np.arange(10.0), np.arange(10) * 1j, np.ma.masked_array(np.arange(10)), WHO.reshape(5, 2)):
+        with pytest.raises((TypeError, ValueError), match=r"^people: given a "):
+            release(OFFSET, RECORDS, identifiers=who)
+    frame = pandas.DataFrame(RECORDS | {"who": [1, *range(9)]}).convert_dtypes()
+    frame["who"] = frame["who"].where(frame["who"] > 0)  # whole numbers and gaps, in a type that has both
+    ledger, options = private.Ledger(ADDED), {"people": "who", "max_rows": 2, "n": UNKNOWN}
+    with pytest.raises(ValueError, match=r"^records: .*was charged"):
+        private.release(ledger, OFFSET, frame, **options)
+    with pytest.raises(TypeError, match=r"^people: given a column of float64"):
+        private.release(private.Ledger(ADDED), OFFSET, frame.astype({"who": float}), **options)
+
+
+def test_a_function_of_the_user_says_which_identifiers_are_one_person():
+    assert people_of([" 7", "7", 7, "07"], lambda one: int(str(one)))[0] == [0] * 4
+    numbers, known = people_of(["a", "", None, "A", "b"], lambda one: {"a": 1, "b": 2}[one.lower()])
+    assert known == [True, False, False, True, True]
+    assert numbers[0] == numbers[3] != numbers[4]
+    with pytest.raises(ValueError, match=r"^records: .*was charged"):
+        release(OFFSET, normalise=lambda one: {"ann": 1}[one])
+    few, more = (release(statistics.count(), normalise=one) for one in (lambda one: 0, lambda one: one.strip()))
+    np.testing.assert_array_equal(more.value - few.value, 3.0)
 
 
 @pytest.mark.parametrize("name", ["id", "person_id", "UserID"])
@@ -143,6 +188,8 @@ WRONG = {
     "max_rows that is no number": {"people": None, "max_rows": True},
     "people kind": {"people": WHO},
     "people absent": {"people": "whom"},
+    "normalise kind": {"normalise": "strip"},
+    "normalise alone": {"people": None, "max_rows": None, "normalise": str.strip},
     "n known": {"n": 10},
     "n left out": {"n": None},
 }
@@ -165,7 +212,7 @@ def test_batches_and_matrices_of_identifiers_are_refused():
 def test_a_sum_is_that_of_the_rows_chosen():
     """The released value is within the noise of a sum of K rows each, not of all ten."""
     batch = next(read_batches(RECORDS, None))
-    sums = [float(np.sum(select_rows(batch, WHO, ROWS, seeded(seed)).fields["y"])) for seed in range(50)]
+    sums = [float(np.sum(select_rows(batch, WHO, PEOPLE, seeded(seed)).fields["y"])) for seed in range(50)]
     values = [float(release(statistics.total("y", 0.0, 2.0), noise=seeded(seed)).value[0]) for seed in range(50)]
     scale = float(release(statistics.total("y", 0.0, 2.0)).mechanism.scale)
     assert abs(np.mean(values) - np.mean(sums)) < 4 * scale / 50**0.5

@@ -9,7 +9,7 @@ import pytest
 
 import dpjax
 from dpjax import private, statistics
-from dpjax.private.people import choose_rows
+from dpjax.private.people import People, choose_rows
 from dpjax.private.planning.design import blank_of
 from tests.private.paid_sums import ADDED, BUDGET, seeded
 
@@ -18,6 +18,7 @@ Y = np.array([1.0, -2.0, 3.0, 0.5, 1.5, 4.0, -1.0])
 X = np.array([1.0, 0.5, -1.0, 2.0, 0.0, 1.0, 0.3])
 NORMAL = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
 BOUND = 2.0
+PAIRS = People("who", 2)
 
 
 def density(slope, row):
@@ -73,14 +74,14 @@ def test_one_person_moves_a_sum_by_the_bound_at_most():
 
 def test_rows_of_a_person_are_chosen_whatever_the_others_are():
     """At most K, all of those who have fewer, and none without an identifier."""
-    chosen = choose_rows(WHO, 2)
+    chosen = choose_rows(WHO, PAIRS)
     assert chosen.places.shape == (3, 2)
     assert chosen.is_row.tolist() == [[True, True], [True, True], [True, False]]
     own = {one: WHO[places].tolist() for one, places in zip(("ann", "bob", "eve"), chosen.places, strict=True)}
     assert own == {"ann": ["ann"] * 2, "bob": ["bob"] * 2, "eve": ["eve"] * 2}
-    alone = choose_rows(WHO[WHO == "ann"], 2).places[0]
+    alone = choose_rows(WHO[WHO == "ann"], PAIRS).places[0]
     np.testing.assert_array_equal(np.flatnonzero(WHO == "ann")[alone], chosen.places[0])
-    gaps = choose_rows(np.array(["ann", None, "bob", float("nan")], object), 2)
+    gaps = choose_rows(np.array(["ann", None, "bob", float("nan")], object), PAIRS)
     assert gaps.places[:, 0].tolist() == [0, 2]
 
 

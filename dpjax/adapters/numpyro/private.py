@@ -31,6 +31,7 @@ def numpyro_target(
     chunk_size: int = CHUNK_SIZE,
     people: str | None = None,
     max_rows: int | None = None,
+    normalise: Callable[[Any], Any] | None = None,
     examples: Mapping[str, Any] | None = None,
     **arguments: Any,
 ) -> Target:
@@ -50,6 +51,8 @@ def numpyro_target(
     people
         As in `private.target`; the field is one of `records`, and no site.
     max_rows
+        As in `private.target`.
+    normalise
         As in `private.target`.
     examples
         Made-up covariates with one entry for each of some records, like `covariates`. The model is tried on them if it
@@ -84,7 +87,7 @@ def numpyro_target(
     check_named("records", records)
     check_named("covariates", {} if covariates is None else covariates)
     covariates = dict(covariates or {})
-    records, rows = split_people(records, people, max_rows)
+    records, rows = split_people(records, people, max_rows, normalise)
     data = {**records, **covariates}
     check_records(data)
     check_examples(examples, covariates)

@@ -18,7 +18,7 @@ from dpjax.private.accounting.query import Budget, Query
 from dpjax.private.noise import Noise, Secure, secure
 from dpjax.private.noise.discrete_laplace import discrete_laplace
 from dpjax.private.noise.secure import rounded_normal
-from dpjax.private.people import People, check_identifiers, read_people
+from dpjax.private.people import People, check_names, read_people
 from dpjax.private.releases.exact_sum import ExactSum, sum_on_grid
 from dpjax.private.releases.people import read_rows_of_people
 from dpjax.private.releases.price import Part, affordable, price, read_statistic
@@ -43,6 +43,7 @@ def release(
     columns: Columns | None = None,
     people: str | None = None,
     max_rows: int | None = None,
+    normalise: Callable[[Any], Any] | None = None,
     noise: Noise = secure,
     name: str = "release",
 ) -> Release:
@@ -86,6 +87,10 @@ def release(
     max_rows
         The most rows of one person that enter the sum. ``max_rows=1`` without ``people`` states that no person has
         two rows, although a column is named like an identifier.
+    normalise
+        A function of one identifier, such as ``str.strip``, for whole numbers, texts or bytes. By default they are
+        compared as they stand: " 7", "7" and 7 are different people. A row of which it fails, or that has no
+        identifier, is like a row with a NaN.
     noise
         The source of the noise; with other bytes than those of the operating system it is ``"simulation-grade"``, and
         nothing is promised.
@@ -154,7 +159,7 @@ def release(
     check_instance("ledger", ledger, Ledger, "Pass the dpjax.private.Ledger of these records.")
     source = check_arguments(budget, noise, name)
     statistic, relation = read_statistic(statistic), ledger.budget.neighbours
-    protected = read_people(people, max_rows)
+    protected = read_people(people, max_rows, normalise)
     parts = price(statistic, affordable(ledger, budget), relation, shares, weights, protected)
     queries = queries_of(parts, source, name)
     check_number_given(n, relation, protected)
@@ -168,7 +173,7 @@ def release(
     if people is not None:
         batches = read_rows_of_people(records, columns, blank.check_records, protected, source)
     elif max_rows is None:
-        batches = read_batches(records, columns, blank.check_records, check_identifiers)
+        batches = read_batches(records, columns, blank.check_records, check_names)
     else:
         batches = read_batches(records, columns, blank.check_records)
     total = sum_on_grid(statistic, batches, steps_of(parts), norm=1 if delta == 0 else 2)

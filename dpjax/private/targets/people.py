@@ -11,39 +11,40 @@ from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array
 from dpjax.private.people import (
     RowsOfPeople,
-    as_identifiers,
     check_column,
     check_identifiers,
+    check_names,
     choose_rows,
+    read_identifiers,
     read_people,
 )
 
 __all__ = ["add_rows", "gather", "split_people"]
 
 
-def split_people(records: Any, people: Any, max_rows: Any) -> tuple[Any, RowsOfPeople | None]:
+def split_people(records: Any, people: Any, max_rows: Any, normalise: Any) -> tuple[Any, RowsOfPeople | None]:
     """The records without the identifiers, and which are whose; None if each record is another person's."""
-    protected = read_people(people, max_rows)
+    protected = read_people(people, max_rows, normalise)
     is_named = isinstance(records, Mapping) and all(isinstance(name, str) for name in records)
     if protected.column is None:
         if max_rows is None and is_named:
-            check_identifiers(records)
+            check_names(records)
         return records, None
     if not is_named:
         remedy = "Pass {name: array}, one of which says whose a record is."
         fail("records", f"a {type(records).__name__}", "a dict of arrays, with people=", remedy, error=TypeError)
     check_column(protected.column, records)
-    identifiers = as_identifiers(records[protected.column])
+    column = records[protected.column]
+    check_identifiers(column)
     rest = {name: leaf for name, leaf in records.items() if name != protected.column}
-    check_shape(identifiers, rest)
-    return rest, choose_rows(identifiers, protected.max_rows)
+    check_length(len(column), rest)
+    return rest, choose_rows(read_identifiers(column), protected)
 
 
-def check_shape(identifiers: np.ndarray, rest: Mapping[str, Any]) -> None:
+def check_length(number: int, rest: Mapping[str, Any]) -> None:
     """Raise unless there is one identifier for each row."""
-    lengths = {np.shape(leaf)[:1] for leaf in jax.tree.leaves(dict(rest))}
-    if lengths != {identifiers.shape}:
-        given, remedy = f"identifiers of shape {list(identifiers.shape)}", "Name a column with one entry for each row."
+    if {np.shape(leaf)[:1] for leaf in jax.tree.leaves(dict(rest))} != {(number,)}:
+        given, remedy = f"{number} identifiers", "Name a column with one entry for each row."
         fail("people", given, f"one for each row of fields {sorted(rest)}", remedy)
 
 

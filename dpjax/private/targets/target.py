@@ -122,6 +122,7 @@ def target(
     chunk_size: int = CHUNK_SIZE,
     people: str | None = None,
     max_rows: int | None = None,
+    normalise: Callable[[Any], Any] | None = None,
 ) -> Target:
     """The posterior of plain functions of parameters in which every real value is allowed.
 
@@ -147,6 +148,10 @@ def target(
         The most rows of one person that are used. If there are more, which of them are used follows from their number
         alone. ``max_rows=1`` without ``people`` states that no person has two rows, although a field is named like an
         identifier.
+    normalise
+        A function of one identifier, such as ``str.strip``, for whole numbers, texts or bytes. By default they are
+        compared as they stand: " 7", "7" and 7 are different people. A row of which it fails, or that has no
+        identifier, is left out.
 
     Raises
     ------
@@ -165,7 +170,7 @@ def target(
     """
     for name, function in {"log_likelihood": log_likelihood, "log_prior": log_prior}.items():
         check_function(name, function, "that returns a number")
-    records, rows = split_people(records, people, max_rows)
+    records, rows = split_people(records, people, max_rows, normalise)
     terms = Terms(log_likelihood, log_prior, lambda parameters: parameters)
     return build_target(terms, records, position, chunk_size, rows)
 
@@ -177,6 +182,7 @@ def model_target(
     chunk_size: int = CHUNK_SIZE,
     people: str | None = None,
     max_rows: int | None = None,
+    normalise: Callable[[Any], Any] | None = None,
 ) -> Target:
     """The posterior of a complete-data model of exchangeable records, on its unconstrained scale.
 
@@ -191,6 +197,8 @@ def model_target(
     people
         As in `target`; the field is none of the model's.
     max_rows
+        As in `target`.
+    normalise
         As in `target`.
 
     Raises
@@ -207,7 +215,7 @@ def model_target(
     >>> model_target(model, {"y": jnp.array([0.0, 1.0, 9.0])}).dimension
     1
     """
-    records, rows = split_people(records, people, max_rows)
+    records, rows = split_people(records, people, max_rows, normalise)
     check_fields(model, records)
     check_model(model)
     if not model.exchangeable or model.num_records is not None:
