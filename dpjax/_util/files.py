@@ -1,4 +1,4 @@
-"""Atomic writes of files, and locks on them, which the system gives back when a process dies."""
+"""Files alone, no devices or pipes: atomic writes, and locks, which the system gives back when a process dies."""
 
 import os
 import secrets
@@ -15,9 +15,41 @@ try:
 except ImportError:  # not a POSIX system
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["Lock", "clear_away", "held", "sync_folder", "write_whole"]
+__all__ = ["Lock", "clear_away", "held", "no_file", "open_regular", "sync_folder", "write_whole"]
 
 SECONDS_BETWEEN_TRIES = 0.002
+
+SPECIAL = {stat.S_IFDIR: "the folder", stat.S_IFIFO: "the pipe", stat.S_IFSOCK: "the socket"}
+"""What has a path and is no regular file; all others are devices."""
+
+
+def no_file(path: Path) -> str | None:
+    """What the path leads to if it is no regular file; None if it is one, or leads nowhere.
+
+    A pipe would make its reader wait without end, and a device would be replaced by a file.
+
+    Raises
+    ------
+    OSError, ValueError
+        If that cannot be known, as of a name that no file can have.
+    """
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return None
+    return None if stat.S_ISREG(mode) else f"{SPECIAL.get(stat.S_IFMT(mode), 'the device')} {str(path)!r}"
+
+
+def open_regular(path: Path) -> BinaryIO:
+    """A regular file, open to be read; anything else is an OSError, and never waited for."""
+    refuse_special(path)
+    return path.open("rb")
+
+
+def refuse_special(path: Path) -> None:
+    """Raise an OSError if the path leads to something that is no regular file."""
+    if special := no_file(path):
+        raise OSError(f"{special} is no regular file")
 
 
 class Lock:
@@ -45,6 +77,7 @@ def held(path: Path, seconds: float) -> Iterator[Lock]:
     OSError
         If there can be no lock.
     """
+    refuse_special(path)
     if fcntl is None:
         from filelock import FileLock  # raises a TimeoutError, too
 
@@ -88,6 +121,7 @@ def write_whole(path: Path, write: Callable[[BinaryIO], None], mode: int = 0o666
     OSError
         If the file cannot be written; the path then holds its old content.
     """
+    refuse_special(path)
     clear_away(path)
     kept = stat.S_IMODE(path.stat().st_mode) if path.exists() else None
     unfinished, descriptor = open_unfinished(path, mode if kept is None else 0o600)

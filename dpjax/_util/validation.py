@@ -2,13 +2,16 @@
 
 import os
 import reprlib
-from collections.abc import Callable, Collection, Hashable
+from collections.abc import Callable, Collection, Hashable, Iterator
+from contextlib import contextmanager
 from numbers import Integral
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import jax
 import numpy as np
+
+from dpjax._util.files import no_file, open_regular
 
 SHOWN = 6
 """Number of entries of an array that a message shows."""
@@ -56,6 +59,8 @@ def check_array(argument: str, value: Any, accept: Callable[[np.ndarray], Any], 
 
 def read_numbers(argument: str, value: Any, expected: str, remedy: str) -> np.ndarray:
     """The numbers of a concrete `value`, or an error if it holds anything else."""
+    if isinstance(value, (bool, np.bool_)):
+        fail(argument, f"{value} of type bool", expected, remedy, error=TypeError)
     if np.ma.is_masked(value):
         fail(argument, "an array with masked entries", expected, "Leave them out: masks are ignored.")
     try:
@@ -156,14 +161,44 @@ def check_text(argument: str, value: Any, remedy: str) -> None:
         fail(argument, f"{describe(value)} of type {type(value).__name__}", "a text", remedy, error=TypeError)
 
 
-def check_path(argument: str, value: Any) -> Path:
-    """The path of a file, which need not exist, or an error: of another type, or of a folder."""
-    if not isinstance(value, (str, os.PathLike)):
-        fail(argument, describe(value), "a path", "Pass the path of a file.", error=TypeError)
+def check_path(argument: str, value: Any, remedy: str = "Pass the path of a file.") -> Path:
+    """The path of a regular file, which need not exist, or an error: as of another type, a folder or a pipe."""
+    if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
+        fail(argument, describe(value), "a path", remedy, error=TypeError)
     path = Path(value)
-    if path.is_dir():
-        fail(argument, f"the folder {str(path)!r}", "a file", "Name a file in it.")
+    try:
+        special = no_file(path)
+    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, names that no file can have
+        fail(argument, f"{str(path)!r} ({error})", "a file in an existing folder", remedy)
+    if special:
+        fail(argument, special, "a regular file, or a name that is free", remedy)
     return path
+
+
+def check_destination(argument: str, value: Any, remedy: str) -> Path:
+    """The path, without links, of a file that is written, or an error unless it is one, or is free in some folder."""
+    path = check_path(argument, value, remedy).resolve()
+    if not path.parent.is_dir():
+        fail(argument, repr(str(path)), "a file in an existing folder", remedy)
+    return path
+
+
+@contextmanager
+def reading(argument: str, value: Any, remedy: str) -> Iterator[BinaryIO]:
+    """A file that is open to be read; one that cannot be opened is an error of the system's type."""
+    path = check_path(argument, value, remedy)
+    try:
+        file = open_regular(path)
+    except OSError as error:
+        fail(
+            argument,
+            f"{str(path)!r}, which cannot be opened ({error.strerror or error})",
+            "a file",
+            remedy,
+            error=type(error),
+        )
+    with file:
+        yield file
 
 
 def check_function(argument: str, value: Any, what: str) -> None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
-from dpjax._util.validation import fail
+from dpjax._util.validation import check_positive_number, check_share, describe, fail
 from dpjax.mechanisms import (
     DiscreteGaussian,
     DiscreteLaplace,
@@ -22,8 +22,8 @@ __all__ = ["mechanism_from_opendp", "read_quantile", "selection_from_opendp"]
 SupportedMechanism = Laplace | Gaussian | DiscreteLaplace | DiscreteGaussian | RandomizedResponse
 Arguments = Mapping[str, Any]
 
-SHOWN = 60
-"""Number of characters of a text that an error shows."""
+MOST_STEPS = 1_000
+"""The longest chain of transformations that is followed."""
 
 
 def mechanism_from_opendp(measurement: Any) -> SupportedMechanism:
@@ -106,7 +106,7 @@ def selection_from_opendp(measurement: Any, utilities: Callable[[Any], Any]) -> 
         remedy = "Build the mechanism with utilities of the other sign, epsilon = 2 / scale and sensitivity = 1."
         fail("measurement", "a selection of the least score", "one of the largest", remedy)
     flips = name == "make_noisy_max" and noise_on_scores(arguments) == "exponential"
-    return (PermuteAndFlip if flips else ExponentialMechanism)(utilities, 2 / arguments["scale"], 1.0)
+    return (PermuteAndFlip if flips else ExponentialMechanism)(utilities, 2 / scale_of(arguments), 1.0)
 
 
 def read_quantile(value: float, measurement: Any, *, field: str, n: Any) -> Release:
@@ -150,10 +150,11 @@ def read_quantile(value: float, measurement: Any, *, field: str, n: Any) -> Rele
     if name != "make_private_quantile":
         remedy = "Of a selection among scores of your own, see selection_from_opendp."
         fail("measurement", name, "make_private_quantile", remedy)
-    alpha, scale = arguments["alpha"], arguments["scale"]
+    alpha = take(arguments, "alpha")
+    check_share("measurement.alpha", alpha)
     moved = max(alpha, 1 - alpha)
-    drawn = {"noise": noise_on_scores(arguments), "epsilon": 2 * moved / scale, "sensitivity": moved}
-    return quantile(value, alpha, candidates=arguments["candidates"], field=field, n=n, **drawn)
+    drawn = {"noise": noise_on_scores(arguments), "epsilon": 2 * moved / scale_of(arguments), "sensitivity": moved}
+    return quantile(value, alpha, candidates=take(arguments, "candidates"), field=field, n=n, **drawn)
 
 
 def noise_on_scores(arguments: Arguments) -> Literal["exponential", "gumbel"]:
@@ -163,8 +164,8 @@ def noise_on_scores(arguments: Arguments) -> Literal["exponential", "gumbel"]:
 
 def is_concentrated(arguments: Arguments) -> bool:
     """Whether noise is for zero-concentrated divergence; an error unless it is for that or max divergence."""
-    measure = arguments["output_measure"]
-    words = str(measure["__function__"] if isinstance(measure, Mapping) else measure)
+    measure = take(arguments, "output_measure")
+    words = str(take(measure, "__function__") if isinstance(measure, Mapping) else measure)
     if words in ("ZeroConcentratedDivergence", "zero_concentrated_divergence"):
         return True
     if words in ("MaxDivergence", "max_divergence"):
@@ -175,8 +176,27 @@ def is_concentrated(arguments: Arguments) -> bool:
 
 def measurement_of(built: Any) -> tuple[str, Arguments]:
     """The name and the arguments of a measurement, after whatever transformations."""
-    name, arguments = constructor_of(built)
-    return measurement_of(arguments["measurement1"]) if name == "make_chain_mt" else (name, arguments)
+    for _ in range(MOST_STEPS):
+        name, arguments = constructor_of(built)
+        if name != "make_chain_mt":
+            return name, arguments
+        built = take(arguments, "measurement1")
+    return fail("measurement", f"more than {MOST_STEPS} steps", "the noise after fewer", "Pass the noise alone.")
+
+
+def take(arguments: Arguments, name: str) -> Any:
+    """An argument of a constructor, or an error if it was not recorded."""
+    if name not in arguments:
+        remedy = "Pass a measurement, or all of the text of opendp.mod.serialize(measurement)."
+        fail("measurement", f"one built with {describe(sorted(map(str, arguments)))}", f"also {name!r}", remedy)
+    return arguments[name]
+
+
+def scale_of(arguments: Arguments) -> float:
+    """The scale of the noise."""
+    scale = take(arguments, "scale")
+    check_positive_number("measurement.scale", scale, "Pass a measurement that adds noise.")
+    return float(scale)
 
 
 def constructor_of(built: Any) -> tuple[str, Arguments]:
@@ -186,15 +206,19 @@ def constructor_of(built: Any) -> tuple[str, Arguments]:
         described = parse(described)
     if not (isinstance(described, Mapping) and {"__function__", "__kwargs__"} <= described.keys()):
         remedy = "Pass a measurement, or the text of opendp.mod.serialize(measurement)."
-        fail("measurement", repr(built)[:SHOWN], "a measurement of OpenDP", remedy, error=TypeError)
-    return described["__function__"], described["__kwargs__"]
+        fail("measurement", describe(built), "a measurement of OpenDP", remedy, error=TypeError)
+    name, arguments = described["__function__"], described["__kwargs__"]
+    if not (isinstance(name, str) and isinstance(arguments, Mapping)):
+        remedy = "Pass the text as opendp.mod.serialize wrote it."
+        fail("measurement", describe(described), "the name of a constructor, and its arguments", remedy)
+    return name, arguments
 
 
 def parse(text: str) -> Any:
     """The parsed JSON text, None if it is not JSON."""
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # no JSON, numbers of thousands of digits, or nested without end
         return None
 
 
@@ -203,7 +227,7 @@ def is_whole(arguments: Arguments) -> bool:
     if arguments.get("k") is not None:
         remedy = "Leave k out: the noise then lies on the finest grid."
         fail("measurement", f"noise on a grid of spacing 2^{arguments['k']}", "noise on the finest grid", remedy)
-    return number_type(arguments["input_domain"]) not in ("f32", "f64")
+    return number_type(take(arguments, "input_domain")) not in ("f32", "f64")
 
 
 def number_type(domain: Any) -> str:
@@ -211,17 +235,19 @@ def number_type(domain: Any) -> str:
     if hasattr(domain, "carrier_type"):
         return str(domain.carrier_type).removeprefix("Vec<").removesuffix(">")
     _, arguments = constructor_of(domain)
-    return number_type(arguments["atom_domain"]) if "atom_domain" in arguments else str(arguments["T"])
+    if "atom_domain" in arguments:
+        _, arguments = constructor_of(arguments["atom_domain"])
+    return str(take(arguments, "T"))
 
 
 def read_laplace(arguments: Arguments) -> SupportedMechanism:
     """Laplace noise, discrete on integers."""
-    return (DiscreteLaplace if is_whole(arguments) else Laplace)(arguments["scale"])
+    return (DiscreteLaplace if is_whole(arguments) else Laplace)(scale_of(arguments))
 
 
 def read_gaussian(arguments: Arguments) -> SupportedMechanism:
     """Gaussian noise, discrete on integers."""
-    return (DiscreteGaussian if is_whole(arguments) else Gaussian)(arguments["scale"])
+    return (DiscreteGaussian if is_whole(arguments) else Gaussian)(scale_of(arguments))
 
 
 def read_geometric(arguments: Arguments) -> SupportedMechanism:
@@ -229,7 +255,7 @@ def read_geometric(arguments: Arguments) -> SupportedMechanism:
     if arguments.get("bounds") is not None:
         remedy = "Take make_laplace, or make_geometric without bounds."
         fail("measurement", f"geometric noise within {arguments['bounds']}", "noise without bounds", remedy)
-    return DiscreteLaplace(arguments["scale"])
+    return DiscreteLaplace(scale_of(arguments))
 
 
 def read_noise(arguments: Arguments) -> SupportedMechanism:
@@ -239,12 +265,15 @@ def read_noise(arguments: Arguments) -> SupportedMechanism:
 
 def read_response(arguments: Arguments) -> SupportedMechanism:
     """Randomized response among categories, numbered in their order."""
-    return RandomizedResponse(keep=arguments["prob"], num_categories=len(arguments["categories"]))
+    categories = take(arguments, "categories")
+    if not isinstance(categories, (list, tuple)):
+        fail("measurement.categories", describe(categories), "a list", "Pass the measurement as it was built.")
+    return RandomizedResponse(keep=take(arguments, "prob"), num_categories=len(categories))
 
 
 def read_response_bool(arguments: Arguments) -> SupportedMechanism:
     """Randomized response of yes and no."""
-    return RandomizedResponse(keep=arguments["prob"], num_categories=2)
+    return RandomizedResponse(keep=take(arguments, "prob"), num_categories=2)
 
 
 READERS: dict[str, Callable[[Arguments], SupportedMechanism]] = {

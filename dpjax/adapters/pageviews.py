@@ -13,15 +13,24 @@ import csv
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from dpjax._util.validation import check_count, check_path, check_text, describe, fail, summarize_error
+from dpjax._util.validation import (
+    check_array,
+    check_count,
+    check_text,
+    describe,
+    fail,
+    reading,
+    summarize_error,
+)
 from dpjax.adapters.arguments import as_names
-from dpjax.mechanisms.base import Mechanism
+from dpjax.mechanisms.base import Mechanism, as_mechanism
 from dpjax.release import Release
 from dpjax.release.releases import thresholded
 
@@ -78,7 +87,7 @@ def read_thresholded_counts(
     mechanism
         The noise.
     threshold
-        The smallest noisy count that is published.
+        The smallest noisy count that is published: above 0, and whole under integer noise.
     keys
         Every possible key, or their number; a text is a key of one column.
     n
@@ -99,8 +108,8 @@ def read_thresholded_counts(
     OSError
         If the file cannot be read.
     TypeError, ValueError
-        If a column is missing, a count is not a number or is below the threshold, or a key is duplicated or not
-        possible.
+        If a column is missing or there twice, a line is longer or shorter than the header, a count is not a number or
+        is below the threshold, or a key is duplicated or not possible.
 
     Examples
     --------
@@ -116,11 +125,21 @@ def read_thresholded_counts(
     check_text("count", count, "Name the column of counts.")
     check_delimiter(delimiter)
     possible = check_count("keys", keys) if isinstance(keys, (int, np.integer)) else read_keys(keys)
-    lines = list(read_lines(check_path("path", path), [*names, count, *wanted], wanted, delimiter))
+    lines = list(read_lines(path, [*names, count, *wanted], wanted, delimiter))
     published = [tuple(row[name] for name in names) for _, row in lines]
     values = [read_count(row[count], number) for number, row in lines]
     release = thresholded(published, values, possible, mechanism, threshold, n=n, only_present=only_present)
+    check_threshold(threshold, as_mechanism(mechanism))
     return ThresholdedCounts(release, tuple(possible if isinstance(possible, list) else published))
+
+
+def check_threshold(threshold: float, mechanism: Any) -> None:
+    """Raise unless it can be the least count of a table: above 0, and whole if all noisy counts are."""
+    remedy = "Pass the threshold of the file; dpjax.releases.thresholded also has others."
+    check_array("threshold", threshold, lambda number: number > 0, "a number above 0", remedy)
+    if mechanism.integer_noise:
+        remedy = "Round it up: no noisy count lies between."
+        check_array("threshold", threshold, lambda number: number == np.round(number), "a whole number", remedy)
 
 
 def read_where(where: Any) -> dict[str, str]:
@@ -155,27 +174,43 @@ def as_key(key: Any) -> Key:
 
 
 def read_lines(
-    path: Path, names: Sequence[str], where: Mapping[str, str], delimiter: str
+    path: Any, names: Sequence[str], where: Mapping[str, str], delimiter: str
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """The selected lines with their numbers, as dicts; an error unless the file has columns of these names."""
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            reader = csv.DictReader(file, delimiter=delimiter, restval="")
-            missing = [name for name in names if name not in (reader.fieldnames or ())]
-            if missing:
-                given = f"{path.name} with columns {list(reader.fieldnames or ())}"
-                fail("path", given, f"also {missing}", "Name the columns as the file does, and its delimiter.")
-            for row in reader:
-                if all(row[name] == wanted for name, wanted in where.items()):
-                    yield reader.line_num, row
-    except (csv.Error, UnicodeDecodeError) as error:
-        given = f"{path.name}, which cannot be read: {summarize_error(error)}"
-        fail("path", given, "a CSV file in UTF-8", "Convert it, and name its delimiter.")
+    with reading("path", path, "Pass the path of a CSV file.") as content:
+        try:
+            reader = csv.reader(TextIOWrapper(content, encoding="utf-8", newline=""), delimiter=delimiter)
+            header = next(reader, [])
+            check_header(Path(path).name, header, names)
+            for row in filter(None, reader):
+                if len(row) != len(header):
+                    given, expected = (
+                        f"{len(row)} entries in line {reader.line_num}",
+                        f"{len(header)}, as in the header",
+                    )
+                    fail("path", given, expected, "Quote entries that hold the delimiter, and name it.")
+                entries = dict(zip(header, row, strict=True))
+                if all(entries[name] == wanted for name, wanted in where.items()):
+                    yield reader.line_num, entries
+        except (csv.Error, UnicodeDecodeError) as error:
+            given = f"{Path(path).name}, which cannot be read: {summarize_error(error)}"
+            fail("path", given, "a CSV file in UTF-8", "Convert it, and name its delimiter.")
+
+
+def check_header(file: str, header: Sequence[str], names: Sequence[str]) -> None:
+    """Raise unless each of the columns is there once."""
+    given, remedy = f"{file} with columns {header}", "Name the columns as the file does, and its delimiter."
+    if missing := [name for name in names if name not in header]:
+        fail("path", given, f"also {missing}", remedy)
+    if twice := [name for name in names if header.count(name) > 1]:
+        fail("path", given, f"{twice} once", "Give each column a name of its own.")
 
 
 def read_count(text: str, line: int) -> float:
     """A published count, or an error unless it is a number."""
     try:
-        return float(text)
+        if "_" not in text:  # Python reads 1_000 as 1000
+            return float(text)
     except ValueError:
-        fail("path", f"{text!r} in line {line}", "a number", "Name the column of counts, and the delimiter.")
+        pass
+    return fail("path", f"{text!r} in line {line}", "a number", "Name the column of counts, and the delimiter.")

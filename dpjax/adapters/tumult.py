@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import sqrt
 from typing import Any
 
-from dpjax._util.validation import check_positive_number, check_share, fail
+from dpjax._util.validation import check_positive_number, check_share, describe, fail
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from dpjax.release import Release, mechanism_from_published
 from dpjax.release.releases.quantiles import interval_quantile
@@ -45,9 +45,10 @@ def mechanism_from_tumult(noise: Mapping[str, Any]) -> Laplace | Gaussian | Disc
         expected = "a mapping with noise_mechanism and noise_parameter"
         fail("noise", repr(noise), expected, "Pass one entry of the list that the session gives.", error=TypeError)
     name = getattr(noise["noise_mechanism"], "name", noise["noise_mechanism"])
-    if name not in CONVENTIONS:
+    if not isinstance(name, str) or name not in CONVENTIONS:
         remedy = "Only noise that is added to a sum can be read."
-        fail("noise_mechanism", repr(name), f"one of {sorted(CONVENTIONS)}", remedy)
+        fail("noise_mechanism", describe(name), f"one of {sorted(CONVENTIONS)}", remedy)
+    check_positive_number("noise_parameter", noise["noise_parameter"], "Pass the entry as the session gives it.")
     return mechanism_from_published(CONVENTIONS[name], noise["noise_parameter"])
 
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_array, check_number, check_positive_number, check_share, fail
+from dpjax._util.validation import check_array, check_float, check_number, check_positive_number, check_share, fail
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
@@ -77,6 +77,8 @@ class IntervalQuantile(Mechanism):
         check_share("probability", self.probability, "Pass the α of the quantile: 0.5 for a median.")
         check_positive_number("epsilon", self.epsilon, "Pass the ε by which the point was drawn.")
         check_positive_number("sensitivity", self.sensitivity, "Pass how far one record moves N(t) − α n.")
+        for name in ("epsilon", "sensitivity"):
+            check_float(name, getattr(self, name))
         for name in ("lower", "upper"):
             check_number(name, getattr(self, name))
             check_array(name, getattr(self, name), np.isfinite, "a finite number", "Pass the end of the interval.")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
 
-from dpjax._util.validation import check_choice, check_count, check_positive, fail
+from dpjax._util.validation import check_choice, check_count, check_moderate, check_positive, fail
 
 Notion = Literal["pure", "approximate", "zcdp", "local"]
 Neighbours = Literal["replace-one", "add-or-remove"]
@@ -78,7 +78,9 @@ class Privacy:
             remedy = "Convert it with float(...), so that the metadata can be hashed."
             fail(name, type(value).__name__, "a plain number", remedy, error=TypeError)
         check_positive(name, value)
-        if name == "delta" and not value < 1:
+        if name != "delta":
+            check_moderate(name, value)
+        elif not value < 1:
             fail(name, value, "a number in (0, 1)", "Pass the δ of (ε, δ)-DP.")
 
 

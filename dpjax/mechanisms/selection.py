@@ -13,7 +13,14 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_array, check_choice, check_hashable_function, check_positive_number, fail
+from dpjax._util.validation import (
+    check_array,
+    check_choice,
+    check_float,
+    check_hashable_function,
+    check_positive_number,
+    fail,
+)
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
@@ -77,6 +84,8 @@ class Selection(Mechanism):
             fail("utilities", f"the class {self.utilities.__name__}", "an instance", remedy, error=TypeError)
         check_positive_number("epsilon", self.epsilon, "Pass the ε by which the candidate was chosen.")
         check_positive_number("sensitivity", self.sensitivity, "Pass how far one record can move a utility.")
+        for name in ("epsilon", "sensitivity"):
+            check_float(name, getattr(self, name))
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the number of a candidate was released."""

@@ -127,7 +127,8 @@ class SumOf(Additive):
         """That of Normal noise of the whole variance; else, at least, the best of what each source promises alone."""
         if self.normal_noise:
             return Gaussian(self.scale).promise(sums)
-        promises = [source.promise(sums) for source in self.mechanisms if sums.is_whole or not source.integer_noise]
+        whole = sums.is_whole or self.integer_noise
+        promises = [source.promise(sums) for source in self.mechanisms if whole or not source.integer_noise]
         epsilons = [one.epsilon for one in promises if one.epsilon is not None]
         return Promise(min(epsilons, default=None), min(one.rho for one in promises))
 

@@ -7,17 +7,16 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial, reduce
-from io import BytesIO
-from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.archives import read_archive, write_archive
 from dpjax._util.files import write_whole
 from dpjax._util.pickles import Missing, Pickled, content_of, is_missing
-from dpjax._util.validation import check_path, fail, name_of, summarize_error
+from dpjax._util.validation import check_destination, fail, name_of, reading, summarize_error
 from dpjax.base import Model
 from dpjax.release.checks import PrecisionWarning
 
@@ -55,16 +54,14 @@ class Saved(Pickled):
         ------
         OSError
             If the file cannot be written.
+        TypeError, ValueError
+            If the path is none, or that of something else than a file, such as a folder, a device or a pipe.
         """
+        destination = check_destination("path", path, "Pass the path of a file in a folder that exists.")
         writer = Writer()
         parts = {name: writer.part(name, value) for name, value in content_of(self).items()}
         text = json.dumps({"format": FORMAT, "class": class_name(type(self)), "parts": parts})
-        content = writer.arrays | {"result": np.array(text)}
-
-        def write(file: BinaryIO) -> None:
-            np.savez(file, allow_pickle=False, **content)
-
-        write_whole(Path(path), write)
+        write_whole(destination, partial(write_archive, writer.arrays | {"result": np.array(text)}))
 
 
 class Writer:
@@ -130,7 +127,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     ------
     OSError
         If the file cannot be read.
-    ValueError
+    TypeError, ValueError
         If it was not written by `save`, or not whole.
 
     Examples
@@ -144,20 +141,19 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> dpjax.load(path).draws["mean"].shape
     (4, 200)
     """
-    content, remedy = (
-        check_path("path", path).read_bytes(),
-        "Pass a file written by save, from the same version of dpjax.",
-    )
-    if not content.startswith(BEGINNING):
-        fail("path", f"{os.fspath(path)}, which begins otherwise", "a file that a result's save has written", remedy)
-    try:
-        with np.load(BytesIO(content), allow_pickle=False) as archive, warnings.catch_warnings():
-            warnings.simplefilter("ignore", PrecisionWarning)
-            return read_result(dict(archive))
-    except Exception as error:  # of a file that was cut, or forged, or whose classes have moved
-        return fail(
-            "path", f"{os.fspath(path)}, which cannot be read: {summarize_error(error)}", "a whole result", remedy
-        )
+    remedy = "Pass a file written by save, from the same version of dpjax."
+    with reading("path", path, remedy) as file:
+        if file.read(len(BEGINNING)) != BEGINNING:
+            fail(
+                "path", f"{os.fspath(path)}, which begins otherwise", "a file that a result's save has written", remedy
+            )
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PrecisionWarning)
+                return read_result(read_archive(file))
+        except Exception as error:  # of a file that was cut, or forged, or whose classes have moved
+            given = f"{os.fspath(path)}, which cannot be read: {summarize_error(error)}"
+            return fail("path", given, "a whole result", remedy)
 
 
 def read_result(arrays: dict[str, np.ndarray]) -> Saved:

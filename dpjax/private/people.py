@@ -35,6 +35,10 @@ PLAIN = (bool, int, str, bytes, UUID)
 """Types of entries whose equality is that of their values, and of nothing else."""
 
 
+MOST_ROWS = 100_000
+"""The most rows of one person: each person is given room for all of them, whoever has fewer."""
+
+
 class People(NamedTuple):
     """Who is protected.
 
@@ -81,7 +85,7 @@ def read_people(people: Any, max_rows: Any, normalise: Any) -> People:
         fail("normalise", "a function, without people=", "None", "Pass people=, the column of which it reads entries.")
     if people is None and max_rows is None:
         return EACH_RECORD
-    most = check_count("max_rows", max_rows, "Say how many rows of one person enter the sum at most.")
+    most = check_count("max_rows", max_rows, "Say how many rows of one person enter the sum at most.", most=MOST_ROWS)
     if people is None and most > 1:
         remedy = "Pass people=, the column that tells people apart."
         fail("max_rows", most, "1 or None, if people is None", remedy)

@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,8 +15,9 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from dpjax._util.files import Lock, clear_away, held, write_whole
-from dpjax._util.validation import fail, is_refusal, summarize_error
+from dpjax._util.archives import read_archive, write_archive
+from dpjax._util.files import Lock, clear_away, held, open_regular, write_whole
+from dpjax._util.validation import check_destination, fail, is_refusal, summarize_error
 from dpjax.runtime.chunk import Segment
 from dpjax.runtime.devices import agree, leads, share_bytes, spans_processes, to_host
 from dpjax.runtime.fingerprint import named_leaves
@@ -30,17 +32,12 @@ SECONDS_BETWEEN_SAVES = 15.0
 
 def check_path(path: Any, mesh: Mesh | None = None) -> Path:
     """The path of a checkpoint, or an error if no file can be written; of several processes the first looks."""
-    remedy = "Pass the path of a file, such as 'run.npz', in a folder that exists."
-    if not isinstance(path, (str, os.PathLike)):
-        fail("checkpoint", repr(path), "a path", remedy, error=TypeError)
-    try:
-        result = Path(path).resolve()  # the names that links give a file are one
-        fits = not leads(mesh) or (not result.is_dir() and result.parent.is_dir())
-    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, names that no file can have
-        fail("checkpoint", f"{str(path)!r} ({error})", "a file in an existing folder", remedy)
-    if not fits:
-        fail("checkpoint", repr(str(path)), "a file in an existing folder", remedy)
-    if leads(mesh) and not (result.exists() or os.access(result.parent, os.W_OK)):
+    if not leads(mesh):
+        return Path(path)
+    result = check_destination(
+        "checkpoint", path, "Pass the path of a file, such as 'run.npz', in a folder that exists."
+    )
+    if not (result.exists() or os.access(result.parent, os.W_OK)):
         fail("checkpoint", repr(str(path)), "a file in a folder that can be written to", "Pass another path.")
     return result
 
@@ -119,7 +116,7 @@ class CheckpointFile:
             raise OSError(f"{str(self.lock.path)!r} was removed, so that another run may use the file")
         texts = {"fingerprint": self.fingerprint, "progress": progress}
         content = arrays | {name: np.array(json.dumps(text)) for name, text in texts.items()}
-        write_whole(self.path, lambda file: np.savez(file, allow_pickle=False, **content), 0o600)
+        write_whole(self.path, partial(write_archive, content), 0o600)
 
     def take_up(self, restore: Callable[[dict[str, Any], Arrays], Any]) -> Any:
         """What ``restore(progress, arrays)`` makes of the file, or None if there is no file.
@@ -141,16 +138,16 @@ class CheckpointFile:
 
     def open(self) -> AbstractContextManager[BinaryIO | None]:
         """The file, or None if there is none; one that numpy opens itself would stay open if it is broken."""
-        exists = leads(self.mesh) and self.path.exists()
+        found = open_regular(self.path) if leads(self.mesh) and self.path.exists() else nullcontext()
         if not self.is_shared:
-            return self.path.open("rb") if exists else nullcontext()
-        content = share_bytes(self.mesh, self.path.read_bytes() if exists else None)
+            return found
+        with found as file:
+            content = share_bytes(self.mesh, None if file is None else file.read())
         return nullcontext() if content is None else BytesIO(content)
 
     def read(self, file: BinaryIO) -> tuple[dict[str, Any], Arrays]:
         """The progress and the arrays in a file of this run."""
-        with np.load(file, allow_pickle=False) as archive:
-            arrays = dict(archive)
+        arrays = read_archive(file)
         if not {"fingerprint", "progress"} <= set(arrays):
             self.refuse("which is no checkpoint")
         fingerprint, progress = (json.loads(str(arrays.pop(name))) for name in ("fingerprint", "progress"))

@@ -11,8 +11,9 @@ import pytest
 
 import dpjax
 from dpjax import private, statistics
-from dpjax.adapters import census, pageviews
+from dpjax.adapters import census, opendp, pageviews, tumult
 from dpjax.private import accounting, noise
+from dpjax.runtime.checkpoint import CheckpointFile
 
 BUDGET = private.Budget(1.0, 1e-6, "replace-one")
 QUERY = private.Query("sum", 10.0, "secure")
@@ -56,6 +57,12 @@ def published(tmp_path: Path, content: bytes, **options: Any) -> Any:
     return pageviews.read_thresholded_counts(path, columns=["page_id"], **{**known, **options})
 
 
+def published_at(path: Path) -> Any:
+    return pageviews.read_thresholded_counts(
+        path, mechanism=dpjax.DiscreteLaplace(1.0), threshold=1, keys=5, n=30, columns=["page_id"]
+    )
+
+
 def measured(tmp_path: Path, content: bytes | None = None, **changes: Any) -> Any:
     """The reading of a file of noisy measurements, of these bytes or of one row."""
     parquet = pytest.importorskip("pyarrow.parquet")
@@ -96,6 +103,43 @@ NUMBERS = {
     "a scale at the start of floats": (lambda: dpjax.mechanisms.zcdp_rho(1e-300, 1.0), "scale"),
     "a loss at the ends of floats": (lambda: accounting.log_delta(1e300, 1e-300), "epsilon"),
     "an epsilon of a loss at the end": (lambda: accounting.epsilon(1e-6, 1e300), "mu"),
+    "an epsilon beyond what promises anything": (lambda: accounting.epsilon(1e-6, mu=1e9), "mu"),
+    "a budget at the start of floats": (lambda: private.Budget(1e-320, 0.0, "replace-one"), "epsilon"),
+    "a loss for an epsilon at the start": (lambda: accounting.largest_mu(1e-320, 1e-6), "epsilon"),
+    "a statement at the start of floats": (lambda: dpjax.Privacy("pure", "replace-one", 1e-320), "epsilon"),
+    "a choice by an epsilon at the start": (
+        lambda: dpjax.ExponentialMechanism(dpjax.mechanisms.QuantileScores(0.5, 3), 1e-320, 1.0),
+        "epsilon",
+    ),
+    "a point by an epsilon at the start": (
+        lambda: dpjax.mechanisms.IntervalQuantile(0.5, 0.0, 1.0, 1e-320),
+        "epsilon",
+    ),
+    "a true epsilon of Laplace noise": (lambda: dpjax.laplace_scale(True, 1.0), "epsilon"),
+    "a true epsilon of NumPy": (lambda: dpjax.gaussian_scale(np.True_, 1e-6, 1.0), "epsilon"),
+    "a true rho": (lambda: dpjax.zcdp_scale(True, 1.0), "rho"),
+    "a true scale": (lambda: dpjax.Laplace(True), "scale"),
+    "a true epsilon of a choice": (
+        lambda: dpjax.ExponentialMechanism(dpjax.mechanisms.QuantileScores(0.5, 3), True, 1.0),
+        "epsilon",
+    ),
+    "more rows of a person than anybody has": (
+        lambda: private.target(
+            lambda at, record: jnp.zeros(()),
+            lambda at: jnp.zeros(()),
+            {"y": np.ones(3), "who": np.arange(3)},
+            jnp.zeros(1),
+            people="who",
+            max_rows=10**12,
+        ),
+        "max_rows",
+    ),
+    "more rows of a person than anybody has, in a forecast": (
+        lambda: private.design(
+            jax.random.key(0), dpjax.models.categorical([1.0, 1.0]), TOTAL, BUDGET, 5, max_rows=10**12
+        ),
+        "max_rows",
+    ),
     "a bound at the end of floats": (lambda: accounting.sensitivity(1.7e308, "replace-one"), "bound"),
     "noise at the end of floats": (lambda: accounting.max_iterations(1.0, 1e-6, 1e200, None, 1), "tau_l"),
     "noise at the start of floats": (lambda: accounting.mu(1, 1e-200, None, 1), "tau_l"),
@@ -185,6 +229,21 @@ FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a line end as delimiter": (lambda at: published(at, b"page_id", delimiter="\n"), "delimiter"),
     "an empty CSV": (lambda at: published(at, b""), "path"),
     "a short line": (lambda at: published(at, b"page_id,private_count\n1\n"), "path"),
+    "a short line without its key": (lambda at: published(at, b"private_count,page_id\n12\n"), "path"),
+    "a line with more than the header": (lambda at: published(at, b"page_id,private_count\n1,12,7\n"), "path"),
+    "a column twice": (lambda at: published(at, b"page_id,page_id,private_count\n1,2,12\n"), "path"),
+    "a count as Python writes it": (lambda at: published(at, b"page_id,private_count\n1,1_2\n"), "path"),
+    "a threshold below 0": (lambda at: published(at, b"page_id,private_count\n1,12\n", threshold=-1), "threshold"),
+    "a threshold of 0": (lambda at: published(at, b"page_id,private_count\n1,12\n", threshold=0), "threshold"),
+    "a threshold between whole numbers": (
+        lambda at: published(at, b"page_id,private_count\n1,120\n", threshold=90.5),
+        "threshold",
+    ),
+    "a name of counts with NUL": (
+        lambda at: published_at(at / "a\0b"),
+        "path",
+    ),
+    "a name with NUL to load": (lambda at: dpjax.load(str(at / "a\0b")), "path"),
     "a count that is NaN": (lambda at: published(at, b"page_id,private_count\n1,nan\n"), "values"),
     "a folder of counts": (
         lambda at: pageviews.read_thresholded_counts(at, mechanism=None, threshold=1, keys=5, n=1),
@@ -207,7 +266,50 @@ FILES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "a ledger in no folder": (lambda at: private.Ledger(BUDGET, at / "none" / "ledger.json"), "path"),
 }
 
-CASES = NUMBERS | TEXTS | RECORDS
+
+def measurement(name: Any, **arguments: Any) -> Any:
+    return opendp.mechanism_from_opendp({"__function__": name, "__kwargs__": arguments})
+
+
+def noise_of(mechanism: Any, parameter: Any) -> Any:
+    return tumult.mechanism_from_tumult({"noise_mechanism": mechanism, "noise_parameter": parameter})
+
+
+OTHERS = {
+    "deep nesting of OpenDP": (lambda: opendp.mechanism_from_opendp("[" * 100_000), "measurement"),
+    "OpenDP without arguments": (lambda: measurement("make_laplace"), "measurement"),
+    "OpenDP with a list for a name": (lambda: measurement(["make_laplace"]), "measurement"),
+    "OpenDP with arguments that are null": (
+        lambda: opendp.mechanism_from_opendp('{"__function__": "make_laplace", "__kwargs__": null}'),
+        "measurement",
+    ),
+    "OpenDP with a measure of another form": (
+        lambda: measurement("make_noise", scale=1.0, input_domain="x", output_measure={"a": 1}),
+        "measurement",
+    ),
+    "OpenDP without a probability": (lambda: measurement("make_randomized_response_bool"), "measurement"),
+    "OpenDP with a number of categories": (
+        lambda: measurement("make_randomized_response", prob=0.75, categories=3),
+        "measurement",
+    ),
+    "OpenDP with a scale of 0": (lambda: measurement("make_geometric", scale=0), "measurement"),
+    "OpenDP with a scale as text": (lambda: measurement("make_geometric", scale="1"), "measurement"),
+    "OpenDP with a chain that ends nowhere": (lambda: measurement("make_chain_mt"), "measurement"),
+    "OpenDP with a chain that does not end": (lambda: opendp.mechanism_from_opendp(endless()), "measurement"),
+    "a list of Tumult for a name": (lambda: noise_of(["LAPLACE"], 1.0), "noise_mechanism"),
+    "a parameter of Tumult that is true": (lambda: noise_of("LAPLACE", True), "noise_parameter"),
+    "several parameters of Tumult": (lambda: noise_of("LAPLACE", [1.0, 2.0]), "noise_parameter"),
+}
+
+
+def endless() -> dict[str, Any]:
+    """A chain that is its own first part."""
+    chain: dict[str, Any] = {"__function__": "make_chain_mt"}
+    chain["__kwargs__"] = {"measurement1": chain}
+    return chain
+
+
+CASES = NUMBERS | TEXTS | RECORDS | OTHERS
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -219,6 +321,36 @@ def test_is_refused(refused, case):
 def test_a_file_is_refused(refused, case, tmp_path):
     call, argument = FILES[case]
     refused(lambda: call(tmp_path), argument)
+
+
+@pytest.mark.parametrize("read", [dpjax.load, published_at], ids=["result", "CSV"])
+def test_a_file_that_cannot_be_opened_is_named_in_an_error_of_the_system_s_type(read, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"path: given .*none', which cannot be opened .*; expected a file\. "):
+        read(tmp_path / "none")
+
+
+def test_what_a_stranger_s_file_unpacks_is_no_longer_than_the_file(refused, tmp_path):
+    """A few kilobytes unpacked to as much as the machine had."""
+    path, zeros = tmp_path / "bomb", np.zeros(1_000_000)
+    np.savez_compressed(path.with_suffix(".npz"), result=zeros)
+    refused(lambda: dpjax.load(path.with_suffix(".npz")), "path")
+    with pytest.raises(ValueError, match="its arrays are longer than the file"):
+        CheckpointFile(path.with_suffix(".npz"), {}).take_up(lambda *read: read)
+
+
+def test_integer_noise_of_several_sources_is_described_on_sums_that_may_not_be_whole():
+    """`min` of nothing was raised; one source says as much as the mechanism itself."""
+    alone, sources = dpjax.DiscreteLaplace(3.0), dpjax.mechanisms.SumOf([dpjax.DiscreteLaplace(3.0)])
+    told = [dpjax.describe(dpjax.Release([3.0], one, TOTAL, 5)).splitlines()[2:] for one in (alone, sources)]
+    assert told[0] == told[1]
+    assert "on whole-valued sums alone" in told[0][0]
+
+
+def test_an_epsilon_up_to_the_largest_is_found():
+    """It was sought beyond the largest of all, and refused."""
+    found = accounting.epsilon(1e-6, mu=9e8)
+    assert 9e8 < found <= 1e9
+    assert accounting.log_delta(found, 9e8) == pytest.approx(np.log(1e-6), rel=1e-6)
 
 
 def test_an_error_of_the_records_themselves_keeps_its_place_and_says_what_was_read():

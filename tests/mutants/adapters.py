@@ -13,8 +13,8 @@ MUTANTS = (
     Mutant(
         "A selection of OpenDP has half its epsilon",
         "adapters/opendp.py",
-        '(utilities, 2 / arguments["scale"], 1.0)',
-        '(utilities, 1 / arguments["scale"], 1.0)',
+        "(utilities, 2 / scale_of(arguments), 1.0)",
+        "(utilities, 1 / scale_of(arguments), 1.0)",
         TOOLS,
     ),
     Mutant(

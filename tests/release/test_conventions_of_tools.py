@@ -172,7 +172,7 @@ def test_noise_of_tumult_is_read(kind, parameter, mechanism):
     ("noise", "error", "message"),
     [
         ({"noise_mechanism": Noise.EXPONENTIAL, "noise_parameter": 1.0}, ValueError, "EXPONENTIAL"),
-        ({"noise_mechanism": "LAPLACE", "noise_parameter": -1.0}, ValueError, "published"),
+        ({"noise_mechanism": "LAPLACE", "noise_parameter": -1.0}, ValueError, "noise_parameter"),
         ({"noise_mechanism": "LAPLACE"}, TypeError, "noise_parameter"),
     ],
 )

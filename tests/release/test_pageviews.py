@@ -72,7 +72,7 @@ def test_keys_that_nobody_has_may_be_left_out_from_the_start(tmp_path):
         ("", {"count": "gbc"}, r"path: given 2022-1-1.csv with columns .*; expected also \['gbc'\]"),
         ("", {"where": {"land": "Iceland"}}, r"expected also \['land'\]"),
         ("Iceland,is.wikipedia,12,many", {}, "path: given 'many' in line 6; expected a number"),
-        ("Iceland,is.wikipedia,12", {}, "path: given '' in line 6; expected a number"),
+        ("Iceland,is.wikipedia,12", {}, "path: given 3 entries in line 6; expected 4, as in the header"),
         ("Iceland,is.wikipedia,12,449", {}, "values: given .*449.*; expected numbers of at least 450"),
         ("Iceland,is.wikipedia,9,700", {}, r"keys: given \('is.wikipedia', '9'\) more than once"),
         ("Iceland,is.wikipedia,13,700", {}, r"keys: given \('is.wikipedia', '13'\); expected keys among all_keys"),

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import scipy
 
 from dpjax._util.validation import LARGEST_COUNT, LARGEST_NUMBER, check_count, check_moderate, check_positive, fail
-from dpjax.mechanisms.calibration import check_epsilon, log_gaussian_delta
+from dpjax.mechanisms.calibration import LARGEST_EPSILON, check_epsilon, log_gaussian_delta
 from dpjax.mechanisms.privacy import Neighbours, check_neighbours
 from dpjax.private.arguments import check_not_negative, check_real
 
@@ -162,7 +162,7 @@ def epsilon(delta: float, mu: float) -> float:
     Raises
     ------
     ValueError
-        If δ is not in (0, 1) or μ is negative or not finite.
+        If δ is not in (0, 1) or μ is negative, not finite, or so large that ε is beyond 10⁹.
 
     Examples
     --------
@@ -171,8 +171,9 @@ def epsilon(delta: float, mu: float) -> float:
     """
     check_delta(delta)
     check_not_negative("mu", mu)
-    if mu > HIGHEST_MU:
-        fail("mu", mu, f"at most {HIGHEST_MU:g}", "Noise that is this small protects nobody.")
+    if mu > LARGEST_EPSILON or log_delta_from_above(LARGEST_EPSILON, mu) > log(delta):
+        remedy = "Noise that is this small protects nobody."
+        fail("mu", mu, f"a loss with an ε of at most {LARGEST_EPSILON:g}", remedy)
     if mu == 0 or log_delta_from_above(0.0, mu) <= log(delta):
         return 0.0
 
@@ -181,7 +182,7 @@ def epsilon(delta: float, mu: float) -> float:
 
     high = 1.0
     while excess(high) > 0:
-        high *= 2
+        high = min(2 * high, LARGEST_EPSILON)
     solution = float(scipy.optimize.brentq(excess, 0.0, high, xtol=1e-300, rtol=LOG_TOLERANCE))
     margin = LOG_TOLERANCE
     while excess(solution) > 0:  # from the side that keeps the promise
@@ -222,7 +223,7 @@ def largest_mu(epsilon: float, delta: float) -> float:
     >>> largest_mu(epsilon=1.0, delta=1e-5)
     0.0359
     """
-    check_positive("epsilon", check_real("epsilon", epsilon))
+    check_moderate("epsilon", check_real("epsilon", epsilon))
     check_epsilon(epsilon)
     check_delta(delta)
 
@@ -262,7 +263,7 @@ def max_iterations(epsilon: float, delta: float, tau_l: float, tau_g: float | No
     >>> max_iterations(epsilon=1.0, delta=1e-5, tau_l=100.0, tau_g=100.0, num_leapfrog=9)
     65
     """
-    check_positive("epsilon", check_real("epsilon", epsilon))
+    check_moderate("epsilon", check_real("epsilon", epsilon))
     check_delta(delta)
     if mu(1, tau_l, tau_g, num_leapfrog) == 0:
         fail("tau_l", tau_l, "finite noise", "Without any cost no number of iterations is the largest.")

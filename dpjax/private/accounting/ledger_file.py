@@ -8,11 +8,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from dpjax._util.files import Lock, held, write_whole
-from dpjax._util.validation import fail
+from dpjax._util.files import Lock, held, open_regular, write_whole
+from dpjax._util.validation import check_destination, fail
 from dpjax.private.accounting.query import Budget, Query, total
 
 __all__ = ["Entries", "LedgerFile", "decode", "encode"]
@@ -67,15 +66,7 @@ class LedgerFile:
 
     def __init__(self, path: Any) -> None:
         remedy = "Pass the path of a file, such as 'ledger.json', in a folder that exists."
-        if not isinstance(path, (str, os.PathLike)):
-            fail("path", repr(path), "a path", remedy, error=TypeError)
-        try:
-            self.path = Path(path).resolve()
-            is_file = not self.path.is_dir() and self.path.parent.is_dir()
-        except (OSError, RuntimeError, ValueError) as error:  # links in a circle, names that no file can have
-            fail("path", f"{str(path)!r} ({error})", "a file in an existing folder", remedy)
-        if not is_file:
-            fail("path", repr(str(path)), "a file in an existing folder", remedy)
+        self.path = check_destination("path", path, remedy)
         self.marker = self.path.with_name(self.path.name + ".begun")
         self.lock: Lock | None = None
 
@@ -111,7 +102,7 @@ class LedgerFile:
             If it is not a ledger, or damaged.
         """
         try:
-            with self.path.open("rb") as file:
+            with open_regular(self.path) as file:
                 if os.fstat(file.fileno()).st_nlink > 1:
                     remedy = "Keep one name for one budget, and remove the other; a symbolic link may lead to it."
                     self.refuse("with a second name, by a hard link, which the next charge would not reach", remedy)
@@ -162,7 +153,8 @@ class LedgerFile:
         try:
             if is_new and not path.exists():
                 write_whole(path, partial(put, secrets.token_hex(32)), 0o600)
-            return path.read_bytes()
+            with open_regular(path) as file:
+                return file.read()
         except OSError as error:
             remedy = "Put it back, or use noise.secure, whose draws need no key."
             return self.refuse(f"whose {path.name!r} cannot be used, by which keys are marked ({error})", remedy)

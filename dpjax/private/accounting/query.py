@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from dpjax._util.validation import check_choice, check_count, check_positive, check_text, describe, fail
+from dpjax._util.validation import check_choice, check_count, check_moderate, check_positive, check_text, describe, fail
 from dpjax.mechanisms.calibration import check_epsilon
 from dpjax.mechanisms.privacy import Neighbours, check_neighbours
 from dpjax.private.accounting.closed_form import check_delta
@@ -144,7 +144,7 @@ class Budget:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_real("epsilon", self.epsilon))
         object.__setattr__(self, "delta", check_real("delta", self.delta))
-        check_positive("epsilon", self.epsilon)
+        check_moderate("epsilon", self.epsilon)
         check_epsilon(self.epsilon)
         if self.delta != 0:
             check_delta(self.delta)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.lazy import implemented_by
-from dpjax._util.validation import check_array, check_count, check_flag, check_key, check_share, fail
+from dpjax._util.validation import check_array, check_count, check_flag, check_key, check_share, fail, is_refusal
 from dpjax.base import Key, Model, Parameters
 from dpjax.clt.inputs import check_problem
 from dpjax.clt.sample import sample_clt
@@ -19,7 +19,7 @@ from dpjax.mcmc.batch import sample_batch
 from dpjax.models.checks import check_fit
 from dpjax.models.simulation import draw_parameters, draw_values, parameter_shapes
 from dpjax.private.accounting.query import Budget
-from dpjax.private.people import People
+from dpjax.private.people import MOST_ROWS, People
 from dpjax.private.releases.price import cost_of, price, read_statistic
 from dpjax.private.releases.release import mechanism_of
 from dpjax.release import Release
@@ -226,7 +226,7 @@ def design(
     check_share("level", level)
     number = check_count("num_releases", num_releases, "Pass at least 2, for a standard error.", least=2)
     n, num_samples = check_count("n", n), check_count("num_samples", num_samples, least=10)
-    protected = People(max_rows=check_count("max_rows", max_rows))
+    protected = People(max_rows=check_count("max_rows", max_rows, most=MOST_ROWS))
     check_progress(progress)
     if approximate is not None:
         check_flag("approximate", approximate)
@@ -310,16 +310,25 @@ def widths_of(setting: Setting, blank: Release, is_normal: bool, level: float, b
     }
     if is_normal:
         keys = [jax.random.fold_in(setting.key, place) for place in range(number)]
-        drawn = [
-            sample_clt(one, setting.model, release, **size, progress=False).draws
-            for one, release in zip(keys, releases, strict=True)
-        ]
+        drawn = [draw_normal(one, setting.model, release, size) for one, release in zip(keys, releases, strict=True)]
         draws = {name: np.stack([one[name] for one in drawn]) for name in drawn[0]}
     else:
         draws = sample_batch(setting.key, setting.model, releases, **size, progress=False).draws
     bar.advance(number, "designs")
     ends = {name: np.quantile(leaf, ((1 - level) / 2, (1 + level) / 2), axis=(1, 2)) for name, leaf in draws.items()}
     return {name: high - low for name, (low, high) in ends.items()}
+
+
+def draw_normal(key: Key, model: Model, release: Release, size: dict[str, Any]) -> Parameters:
+    """Draws given one release whose sum is taken to be Normal, or an error that names the argument of `design`."""
+    try:
+        return sample_clt(key, model, release, **size, progress=False).draws
+    except ValueError as error:
+        if not (is_refusal(error) and str(error).startswith("num_points: given ")):
+            raise
+        why = str(error).removeprefix("num_points: given ").partition("; expected")[0]
+        remedy = "Pass approximate=False, or a model with statistic_moments."
+        return fail("approximate", f"a sum that is taken to be Normal by {why}", "moments that are known", remedy)
 
 
 def stack_budgets(row: list[dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
