@@ -41,6 +41,7 @@ class Additive(Mechanism):
     """
 
     integer_noise: ClassVar[bool] = False
+    parameter_axes: ClassVar[dict[str, int] | None] = {}
 
     @abstractmethod
     def log_noise(self, noise: Array) -> Array:

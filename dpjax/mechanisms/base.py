@@ -67,6 +67,7 @@ class Mechanism(JsonNamed, ABC):
     """
 
     by_json_name: ClassVar[dict[str, type[Any]]] = {}
+    parameter_axes: ClassVar[dict[str, int] | None] = None
     if TYPE_CHECKING:
         scale: Any
 

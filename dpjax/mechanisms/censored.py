@@ -40,6 +40,7 @@ class Bounded(Mechanism):
         Whether the additive mechanism may be rounded itself.
     """
 
+    parameter_axes: ClassVar[dict[str, int] | None] = {}
     wraps_rounded: ClassVar[bool] = False
     how: ClassVar[str]
     bound_remedy: ClassVar[str]

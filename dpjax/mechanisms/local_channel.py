@@ -33,8 +33,9 @@ class LocalChannel(Mechanism):
 
     Parameters
     ----------
-    log_probabilities : [c, m]
-        log P(r | j) of each of c categories and m reports; -∞ where a report cannot be.
+    log_probabilities : [c, m] or [n, c, m]
+        log P(r | j) of each of c categories and m reports; -∞ where a report cannot be. With a leading axis each of n
+        people has a matrix of their own.
     complete
         Whether these are all possible reports, so that the probabilities of each category sum to 1. Rows of sums within
         0.02 of 1, as published in few decimals, are divided by these, with a warning. False if only those that
@@ -62,6 +63,7 @@ class LocalChannel(Mechanism):
     """
 
     json_name: ClassVar[str | None] = "local_channel"
+    parameter_axes: ClassVar[dict[str, int] | None] = {"log_probabilities": 2}
 
     log_probabilities: Array
     complete: bool = field(default=True, metadata={"static": True})
@@ -89,7 +91,7 @@ class LocalChannel(Mechanism):
     @property
     def true_categories(self) -> int:
         """The number c of categories."""
-        return int(self.log_probabilities.shape[0])
+        return int(self.log_probabilities.shape[-2])
 
     @property
     def can_sample(self) -> bool:
@@ -98,9 +100,10 @@ class LocalChannel(Mechanism):
 
     def words(self) -> str:
         """The numbers of reports and categories."""
-        categories = quantity(self.log_probabilities.shape[0], "category").replace("categorys", "categories")
+        categories = quantity(self.true_categories, "category").replace("categorys", "categories")
         listed = "possible reports" if self.complete else "reports that occurred"
-        return f"one of {self.num_categories:,} {listed}, by its probability in each of {categories}"
+        own = "" if self.log_probabilities.ndim == 2 else ", which each record has of its own"
+        return f"one of {self.num_categories:,} {listed}, by its probability in each of {categories}{own}"
 
     def local_epsilon(self, num_coordinates: int) -> float:
         """The largest log ratio of the probabilities of one report in two categories."""
@@ -108,11 +111,23 @@ class LocalChannel(Mechanism):
             return num_coordinates * self.largest_ratio
         if not self.complete:
             raise Unpromised("Reports that did not occur are not listed, and may tell more.")
-        return num_coordinates * float(np.max(np.ptp(np.asarray(self.log_probabilities, float), axis=0)))
+        return num_coordinates * largest_log_ratio(self.log_probabilities)
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the reports are integers in 0, ..., m - 1."""
         check_codes(argument, value, self.num_categories, "Number the reports by the columns of log_probabilities.")
+        if self.log_probabilities.ndim == 3 and not is_traced(self, value):
+            self._check_own_reports(argument, np.asarray(value))
+
+    def _check_own_reports(self, argument: str, reports: np.ndarray) -> None:
+        """Raise unless each report [n] or [n, K] is possible by the matrix of its own person."""
+        possible = np.asarray(self.log_probabilities).max(axis=1) > -np.inf
+        rows = reports.reshape(len(reports), -1)
+        if len(rows) == len(possible) and not np.all(np.take_along_axis(possible, rows, axis=1)):
+            person = int(np.flatnonzero(~np.take_along_axis(possible, rows, axis=1).all(axis=1))[0])
+            expected = "reports that are possible by the matrix of their own record"
+            remedy = "Check that matrices and reports are in the same order."
+            fail(argument, f"the report {reports[person]} of record {person}", expected, remedy)
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-probability of each report [...] given each category [...]; −∞ outside the matrix."""
@@ -144,19 +159,20 @@ class LocalChannel(Mechanism):
 
 
 def check_log_probabilities(given: Any, complete: bool) -> np.ndarray:
-    """The sums [c] of rows, or an error unless a matrix [c, m] holds log-probabilities, in complete rows of about 1."""
+    """The sums [..., c] of rows, or an error unless [..., c, m] are log-probabilities, in complete rows of about 1."""
     remedy = "Row j holds log P(report | category = j)."
-    expected = "a matrix [c, m] of at least two categories and two reports"
+    expected = "a matrix [c, m] of at least two categories and two reports, or one for each record [n, c, m]"
     array = read_numbers("log_probabilities", given, expected, remedy)
-    if array.ndim != 2 or min(array.shape) < (2 if complete else 1) or len(array) < 2:
+    if array.ndim not in (2, 3) or array.shape[-1] < (2 if complete else 1) or array.shape[-2] < 2 or not array.size:
         fail("log_probabilities", f"shape {list(array.shape)}", expected, remedy)
     array = np.asarray(array, np.float64)
     if np.any(np.isnan(array)) or np.any(array == np.inf):
         fail("log_probabilities", describe_array(array), "numbers below ∞, -∞ where a report cannot be", remedy)
-    if np.any(np.all(np.isneginf(array), axis=0)):
-        never = int(np.flatnonzero(np.all(np.isneginf(array), axis=0))[0])
+    impossible = np.all(np.isneginf(array), axis=tuple(range(array.ndim - 1)))
+    if np.any(impossible):
+        never = int(np.flatnonzero(impossible)[0])
         fail("log_probabilities", f"report {never} impossible in every category", "possible reports", "Leave it out.")
-    sums = np.exp(array).sum(axis=1) if complete else np.ones(1)
+    sums = np.exp(array).sum(axis=-1) if complete else np.ones(1)
     if np.any(np.abs(sums - 1) > ROUNDED_TOLERANCE):
         remedy = "Transpose the matrix if its columns sum to 1; complete=False if reports are left out."
         if np.all(array >= 0):
@@ -167,12 +183,19 @@ def check_log_probabilities(given: Any, complete: bool) -> np.ndarray:
 
 
 def divided_by_sums(log_probabilities: Any, sums: np.ndarray) -> Any:
-    """The matrix [c, m], with rows divided by sums [c] that are 1 but for the decimals of a publication."""
+    """The matrix [..., c, m], with rows divided by sums [..., c] that are 1 but for the decimals of a publication."""
     if np.all(np.abs(sums - 1) <= SUM_TOLERANCE):
         return log_probabilities
     text = f"log_probabilities: rows of probabilities that sum to {describe_array(sums)} were divided by their sums."
     warnings.warn(text, UserWarning, stacklevel=4)
-    return np.asarray(log_probabilities, np.float64) - np.log(sums)[:, None]
+    return np.asarray(log_probabilities, np.float64) - np.log(sums)[..., None]
+
+
+def largest_log_ratio(log_probabilities: Any) -> float:
+    """The largest log ratio within a column of matrices [..., c, m]; ∞ if a report is possible in some rows only."""
+    rows = np.asarray(log_probabilities, float)
+    most, least = rows.max(axis=-2), rows.min(axis=-2)
+    return float(np.max(np.subtract(most, least, out=np.zeros_like(most), where=most > -np.inf)))
 
 
 def check_codes(argument: str, codes: Array, size: int, remedy: str) -> None:

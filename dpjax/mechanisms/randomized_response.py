@@ -13,7 +13,7 @@ from dpjax._util.validation import check_array, check_count, describe_array, fai
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism
-from dpjax.mechanisms.local_channel import as_integers, check_codes
+from dpjax.mechanisms.local_channel import as_integers, check_codes, largest_log_ratio
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 
 ROW_SUM_TOLERANCE = 1e-5
@@ -28,12 +28,12 @@ class RandomizedResponse(Mechanism):
 
     Parameters
     ----------
-    keep : []
-        P(released = true), in (0, 1]; the other categories share 1 - keep equally.
+    keep : [] or [n]
+        P(released = true), in (0, 1]; the other categories share 1 - keep equally. Or one for each record.
     num_categories
         The number k >= 2 of categories, coded 0, ..., k - 1; taken from the matrix if one is given.
-    matrix : [k, k]
-        Row j holds P(released | true = j).
+    matrix : [k, k] or [n, k, k]
+        Row j holds P(released | true = j). Or one matrix for each record.
     privacy
         What the release promises; never needed for inference.
 
@@ -51,6 +51,7 @@ class RandomizedResponse(Mechanism):
     """
 
     json_name: ClassVar[str | None] = "randomized_response"
+    parameter_axes: ClassVar[dict[str, int] | None] = {"matrix": 2}
 
     keep: Array | float | None = None
     num_categories: int | None = field(default=None, metadata={"static": True})
@@ -64,6 +65,8 @@ class RandomizedResponse(Mechanism):
             fail("keep, matrix", given, "exactly one of them", "Pass keep and num_categories, or the matrix alone.")
         if self.matrix is None:
             check_array("keep", self.keep, _is_probability, "a probability in (0, 1]", "Pass P(released = true).")
+            if isinstance(self.keep, (list, tuple, np.ndarray)):
+                object.__setattr__(self, "keep", jnp.asarray(self.keep, jnp.result_type(float)))
             check_count("num_categories", self.num_categories, "Pass the number of categories.", least=2)
         else:
             _check_matrix(self.matrix, self.num_categories)
@@ -137,17 +140,14 @@ class RandomizedResponse(Mechanism):
 def _matrix_epsilon(matrix: Array) -> float:
     """The largest log ratio within a column; ∞ if an answer is possible for some values only."""
     rows = np.asarray(matrix, float)
-    possible = rows[:, rows.max(axis=0) > 0]
-    smallest = possible.min(axis=0)
-    log_smallest = np.log(smallest, out=np.full_like(smallest, -inf), where=smallest > 0)
-    return float(np.max(np.log(possible.max(axis=0)) - log_smallest))
+    return largest_log_ratio(np.log(rows, out=np.full_like(rows, -inf), where=rows > 0))
 
 
 def _keep_epsilon(channel: RandomizedResponse) -> float:
-    """The log ratio of keeping a category to giving another; ∞ if none is given."""
-    keep = float(channel.keep)  # type: ignore[arg-type]
-    other = (1 - keep) / ((channel.num_categories or 2) - 1)
-    return abs(log(keep) - log(other)) if other > 0 else inf
+    """The largest log ratio of keeping a category to giving another; ∞ if none is given."""
+    kept = np.atleast_1d(np.asarray(channel.keep, float))
+    other = (1 - kept) / ((channel.num_categories or 2) - 1)
+    return float(np.max(np.abs(np.log(kept) - np.log(other, out=np.full_like(other, -inf), where=other > 0))))
 
 
 def _is_probability(array: np.ndarray) -> np.ndarray:

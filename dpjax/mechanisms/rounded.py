@@ -61,6 +61,7 @@ class Rounded(Mechanism):
     """
 
     json_name: ClassVar[str | None] = "rounded"
+    parameter_axes: ClassVar[dict[str, int] | None] = {}
 
     mechanism: Mechanism | Any
     step: Array | float

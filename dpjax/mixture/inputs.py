@@ -144,6 +144,9 @@ def check_released(values: Any, channel: Any, component: Component, shape: tuple
     """The values with their channel, or an error unless the channel can release such values of these records."""
     release = LocalRelease(values, channel, "record")
     channel = release.channel
+    if release.varies:
+        given, remedy = f"{name_of(channel)} with parameters of its own for each record", "Use dpjax.sample."
+        fail("channel", given, "the same channel for all records", remedy)
     is_real = jnp.issubdtype(record_type(component), jnp.floating)
     if channel.true_categories is not None and is_real:
         given, remedy = f"{name_of(channel)} on real records", "Use a component of categories, numbered from 0."

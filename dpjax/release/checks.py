@@ -12,6 +12,7 @@ import numpy as np
 from dpjax._util.validation import check_array, describe_array, fail, is_traced, name_of, summarize_error
 from dpjax.base import Array
 from dpjax.mechanisms.base import as_mechanism, is_mechanism, parts_of
+from dpjax.mechanisms.by_record import record_axes
 from dpjax.statistics.base import RecordStatistic, dimension_of
 
 LARGEST_COUNT = 2**24
@@ -55,15 +56,18 @@ def check_is_mechanism(argument: str, mechanism: Any) -> None:
         fail(argument, name_of(mechanism), "an instance with log_density", remedy, error=TypeError)
 
 
-def check_mechanism(argument: str, mechanism: Any, shape: tuple[int, ...]) -> None:
-    """Raise unless the mechanism has a log-density, and parameters that fit values of this shape."""
+def check_mechanism(argument: str, mechanism: Any, shape: tuple[int, ...], n: int | None = None) -> None:
+    """Raise unless the mechanism has a log-density, and parameters that fit values of this shape.
+
+    Of n records each may have a parameter of its own.
+    """
     check_is_mechanism(argument, mechanism)
     for name, part, part_shape in _named_parts(argument, as_mechanism(mechanism), shape):
         if part.is_opaque and not is_hashable(part):
             remedy = "Register it with dpjax.mechanisms.frozen_pytree, or make it hashable (frozen=True)."
             fail(name, name_of(part), "a pytree or a hashable object", remedy, error=TypeError)
-        if part.innermost.adds_noise and not part.is_opaque:
-            _check_parameter_shapes(name, part, part_shape)
+        if not part.is_opaque:
+            _check_parameter_shapes(name, part, part_shape, n)
 
 
 def is_hashable(value: Any) -> bool:
@@ -265,12 +269,19 @@ def _named_parts(argument: str, mechanism: Any, shape: tuple[int, ...]) -> Itera
         yield f"{argument}.mechanisms[{place}]", part, (size,)
 
 
-def _check_parameter_shapes(argument: str, mechanism: Any, shape: tuple[int, ...]) -> None:
-    for path, leaf in jax.tree_util.tree_leaves_with_path(mechanism):
-        if jnp.shape(leaf) not in ((), shape):
+def _check_parameter_shapes(argument: str, mechanism: Any, shape: tuple[int, ...], n: int | None) -> None:
+    axes = [None if n is None else axis for axis in record_axes(mechanism, len(shape))]
+    for (path, leaf), axis in zip(jax.tree_util.tree_leaves_with_path(mechanism), axes, strict=True):
+        given = jnp.shape(leaf)
+        of_one = given if axis is None else given[1:]
+        is_noise = mechanism.innermost.adds_noise
+        if (is_noise and of_one not in ((), shape)) or (axis is not None and given[0] != n):
+            possible = [(), shape] if is_noise else [of_one]
+            possible += [] if n is None else [(n, *possible[-1])]
+            expected = " or ".join(str(list(each)) for each in dict.fromkeys(possible))
+            remedy = f"Give one, or one for each {'coordinate' if n is None else 'record'}."
             name = f"{argument}{jax.tree_util.keystr(path)}"
-            expected = f"shape [] or {list(shape)}" if shape else "shape []"
-            fail(name, f"shape {list(jnp.shape(leaf))}", expected, "Give one number, or one for each coordinate.")
+            fail(name, f"shape {list(given)}", f"shape {expected}", remedy)
 
 
 def _evaluated_shapes(

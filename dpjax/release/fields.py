@@ -1,5 +1,6 @@
 """One field of the records, as it was released: one value of each record, and the channel that it came through."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field as dataclass_field
 from typing import Any
 
@@ -10,6 +11,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, fail, summarize_error
 from dpjax.base import Array, Key, Records
 from dpjax.mechanisms.base import Mechanism, convert_mechanisms
+from dpjax.mechanisms.by_record import channel_of, over_records, record_axes
 from dpjax.release.checks import (
     as_local_values,
     check_is_mechanism,
@@ -27,7 +29,8 @@ from dpjax.release.levels import check_number_of, to_codes
 class FieldValues:
     """The values [n] or [n, k] of one field, independent of each other given the records.
 
-    The channel may be exact: the values are then the field itself.
+    The channel may be exact: the values are then the field itself. A parameter of the channel may have one entry for
+    each record, which goes with its value.
     """
 
     values: Array
@@ -44,7 +47,7 @@ class FieldValues:
         codes, levels = to_codes(self._name("values"), self.values, self.levels)
         check_number_of(levels, self.channel)
         values = as_local_values(codes, self.channel, self._name("values"))
-        check_mechanism(self._name("channel"), self.channel, values.shape[1:])
+        check_mechanism(self._name("channel"), self.channel, values.shape[1:], len(values))
         check_value(self._name("values"), values, self.channel)
         warn_where_coarse_locally(values, self.channel)
         object.__setattr__(self, "values", values)
@@ -85,13 +88,27 @@ class FieldValues:
     def log_densities(self, records: Records) -> Array:
         """The log-density [n] of each value given its record."""
         truth = self._truth(records)
-        return jax.vmap(self.channel.log_density)(self._released_as(truth), truth)
+        return self.over_records(log_density, self._released_as(truth), truth)
 
     def log_densities_of_support(self, support: Records) -> Array:
         """The log-density [n, c] of each value given each of c possible records."""
         truth = self._truth(support)
-        over_support = jax.vmap(self.channel.log_density, in_axes=(None, 0))
-        return jax.vmap(over_support, in_axes=(0, None))(self._released_as(truth), truth)
+        over_support = jax.vmap(log_density, in_axes=(None, None, 0))
+        return self.over_records(lambda channel, value: over_support(channel, value, truth), self._released_as(truth))
+
+    def log_densities_of_candidates(self, candidates: Array) -> Array:
+        """The log-density [n, c] of each value given candidates [n, c] or [n, c, k] of its own record's field."""
+        over_candidates = jax.vmap(log_density, in_axes=(None, None, 0))
+        return self.over_records(over_candidates, self._released_as(candidates), candidates)
+
+    def over_records(self, function: Callable[..., Any], *arrays: Array) -> Any:
+        """What ``function(channel, *rows)`` returns for the channel of each record and its rows of arrays [n, ...]."""
+        return over_records(self.channel, self.values.ndim - 1, function, *arrays)
+
+    @property
+    def varies(self) -> bool:
+        """Whether a parameter of the channel has one entry for each record."""
+        return 0 in record_axes(self.channel, self.values.ndim - 1)
 
     def sample_values(self, key: Key, records: Records) -> Array:
         """New values [n] or [n, k] of other records [n], through the same channel."""
@@ -100,7 +117,7 @@ class FieldValues:
         if len(truth) != self.n:
             given = f"{len(truth)} records"
             fail(f"records[{self.field!r}]", given, f"n = {self.n}", "Release as many records as before.")
-        drawn = jax.vmap(self.channel.sample)(jax.random.split(key, self.n), truth)
+        drawn = self.over_records(sample, jax.random.split(key, self.n), truth)
         return drawn.astype(self.values.dtype) if self.channel.exact else drawn
 
     def check_records(self, records: Records) -> None:
@@ -122,15 +139,16 @@ class FieldValues:
         expected = f"what the channel takes, for released values {value.dtype}{list(value.shape)}"
         if self.channel.exact:
             self._check_exact(name, one)
+        channel = channel_of(self.channel, self.values.ndim - 1, 0)
         try:
-            density = jax.eval_shape(lambda released, true: self.channel.log_density(released, true), value, one)
-            sample = value
-            if self.channel.can_sample:
-                sample = jax.eval_shape(lambda key, true: self.channel.sample(key, true), jax.random.key(0), one)
+            density = jax.eval_shape(lambda released, true: channel.log_density(released, true), value, one)
+            drawn = value
+            if channel.can_sample:
+                drawn = jax.eval_shape(lambda key, true: channel.sample(key, true), jax.random.key(0), one)
         except Exception as error:  # whatever a channel of the user's own may raise
             fail(name, given, expected, f"The channel says: {summarize_error(error)}")
-        if (density.shape, sample.shape) != ((), value.shape):
-            fail(name, given, expected, f"The channel turns this field into values {list(sample.shape)}.")
+        if (density.shape, drawn.shape) != ((), value.shape):
+            fail(name, given, expected, f"The channel turns this field into values {list(drawn.shape)}.")
 
     def _check_exact(self, name: str, one: jax.ShapeDtypeStruct) -> None:
         """Raise unless exact values can be those of a field [...] of whole numbers."""
@@ -151,3 +169,13 @@ class FieldValues:
             given = f"records with fields {sorted(records)}"
             fail("field", given, f"a field {self.field!r}", "Pass field= as the model names it.")
         return records[self.field]
+
+
+def log_density(channel: Any, value: Array, truth: Array) -> Array:
+    """The log-density [] of the value of one record given its field."""
+    return channel.log_density(value, truth)
+
+
+def sample(channel: Any, key: Key, truth: Array) -> Array:
+    """A value of one record given its field."""
+    return channel.sample(key, truth)

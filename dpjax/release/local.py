@@ -29,7 +29,8 @@ class LocalRelease(FieldValues, Described):
         What was released, in the order of the records: integers for randomized response. Or a dict of fields, each with
         its values and its channel, as in `Microdata`.
     channel
-        The mechanism that was applied to each record's field; none beside a dict.
+        The mechanism that was applied to each record's field; none beside a dict. Its parameters may be one for each
+        record: `dpjax.Gaussian` of standard deviations [n] for values [n], for values [n, k] of [k] or [n, k].
     field
         The name of that record field.
     levels

@@ -40,7 +40,8 @@ class Microdata(Described):
     ----------
     fields
         By the name of a record field: the pair of its values [n] or [n, k], in the order of the records, and its
-        channel. A channel is such as `dpjax.RandomizedResponse`, or `dpjax.Exact` for what is known. The names of a
+        channel. A channel is such as `dpjax.RandomizedResponse`, or `dpjax.Exact` for what is known; its parameters may
+        be one for each record, as in `dpjax.LocalRelease`. The names of a
         field's categories may follow as a third, as ``levels`` of `dpjax.LocalRelease`. A field may be released of some
         people in one way and of others in another, or more than once. Then pass a list of such tuples, with a mask [n]
         as the third entry. It is True for each person of whom this part was released. Names then follow as the fourth.

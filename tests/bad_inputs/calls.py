@@ -298,6 +298,7 @@ OWN: dict[str, dict[str, Any]] = {
         "hashes": np.zeros((3, 2), int),
         "field": "cell",
     },
+    "dpjax.releases.estimates": {"values": [0.5, 1.5], "standard_errors": [0.1, 0.2], "field": "y"},
     "dpjax.releases.moments": {
         "mean": [0.5],
         "variance": [0.25],

@@ -87,7 +87,7 @@ class Unhashable:
         (lambda: LocalRelease([0, 3], KEEP), "values", "0, ..., k - 1"),
         (lambda: LocalRelease([0, -1], KEEP), "values", "0, ..., k - 1"),
         (lambda: LocalRelease([0.5], DiscreteLaplace(1.0)), "values", "Laplace or Gaussian"),
-        (lambda: LocalRelease([0.5, 1.0], Laplace(jnp.ones(2))), "channel.scale", "one number"),
+        (lambda: LocalRelease([0.5, 1.0], Laplace(jnp.ones(3))), "channel.scale", "one for each record"),
         (lambda: LocalRelease([0, 1], RandomizedResponse), "channel", "dpjax.Laplace"),
         (lambda: LocalRelease([0, 1], KEEP, field=3), "field", "string"),
         (lambda: mechanism_from_published("laplace", 1.0), "convention", "published"),

@@ -6,7 +6,7 @@ that, one independent Metropolis step crosses what no window spans, such as the 
 is drawn by that step alone, with a proposal from f(·|θ).
 """
 
-from typing import NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 import jax
 import jax.numpy as jnp
@@ -135,19 +135,28 @@ def has_windows(release: PrivateRelease, model: Model) -> TypeGuard[LocalRelease
 
 
 def draw_windows(key: Key, release: LocalRelease, records: Records, doublings: Array) -> Windows:
-    """Windows around the records; all have one stride, a power of two up to `doublings`, such as `count_doublings`."""
+    """Windows around the records, with strides that are powers of two up to `doublings`, such as `count_doublings`."""
     offset_key, stride_key = jax.random.split(key)
     values = records[release.field]
-    stride = 2 ** jax.random.randint(stride_key, (), 0, doublings + 1, values.dtype)
+    stride = 2 ** jax.random.randint(stride_key, doublings.shape, 0, doublings + 1, values.dtype)
     offsets = jax.random.randint(offset_key, values.shape, 0, WINDOW, values.dtype)
+    stride = jnp.broadcast_to(stride, values.shape)[None]
     candidates = values[None] + stride * (jnp.arange(WINDOW, dtype=values.dtype)[:, None] - offsets[None])
     log_channel = jax.vmap(lambda row: release.log_densities(records | {release.field: row}))(candidates)
     return Windows(candidates, log_channel)
 
 
 def count_doublings(release: LocalRelease) -> Array:
-    """How often 1 must be doubled [] for windows of that stride to span some deviations of the channel's noise."""
-    deviation = width(jax.random.key(0), release.channel, release.values[0], jnp.std, NOISE_DRAWS)
+    """How often 1 must be doubled for windows of that stride to span some deviations of the channel's noise.
+
+    One number [] for all records; [n] if the channel has parameters of its own for each.
+    """
+
+    def deviation_of(channel: Any, value: Array) -> Array:
+        return width(jax.random.key(0), channel, value, jnp.std, NOISE_DRAWS)
+
+    one = (release.channel, release.values[0])
+    deviation = release.over_records(deviation_of, release.values) if release.varies else deviation_of(*one)
     wanted = jnp.log2(NOISE_WIDTHS * deviation / WINDOW)
     return jnp.clip(jnp.ceil(jnp.nan_to_num(wanted)), 0, MAX_DOUBLINGS).astype(int)
 

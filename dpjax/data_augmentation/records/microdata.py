@@ -450,9 +450,13 @@ def away_from_zero(steps: Array) -> Array:
 
 
 def noise_width(release: Microdata, name: str, place: Place) -> Array:
-    """The deviation [] of what a channel releases of one number of a field; ∞ without a channel."""
+    """The deviation [] or [n] of what a channel releases of one number of a field; ∞ without a channel."""
+
+    def deviation(channel: Any, value: Array) -> Array:
+        return width(jax.random.key(0), channel, value, partial(jnp.std, axis=0), NOISE_DRAWS)[place]
+
     deviations = [
-        width(jax.random.key(0), field.channel, field.values[0], partial(jnp.std, axis=0), NOISE_DRAWS)[place]
+        field.over_records(deviation, field.values) if field.varies else deviation(field.channel, field.values[0])
         for field in release.noisy_parts(name).values()
     ]
     return reduce(jnp.minimum, [jnp.where(each > 0, each, jnp.inf) for each in deviations], jnp.array(jnp.inf))

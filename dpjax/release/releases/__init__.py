@@ -1,5 +1,6 @@
 """Releases from what was published, if that is more than a value and the scale of its noise."""
 
+from dpjax.release.releases.estimates import estimates
 from dpjax.release.releases.fitted import objective_perturbation
 from dpjax.release.releases.linear import linear
 from dpjax.release.releases.moments import moments
@@ -14,6 +15,7 @@ from dpjax.release.releases.thresholded import thresholded
 from dpjax.release.releases.variance import variance
 
 __all__ = [
+    "estimates",
     "hadamard_response",
     "interval_quantile",
     "likelihoods",
