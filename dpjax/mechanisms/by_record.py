@@ -18,7 +18,7 @@ def record_axes(channel: Any, ndim: int) -> list[int | None]:
 
     The shapes tell: such a leaf has one axis more than the same parameter of one record. A mechanism's `parameter_axes`
     name those that have axes of their own in one record, such as the 2 of a matrix. Others are one number, or one for
-    each coordinate. ``None``, the default but for additive noise, stands for parameters that are the same in all records.
+    each coordinate. ``None``, the default but for additive noise, says that all records have the same parameters.
 
     Parameters
     ----------
