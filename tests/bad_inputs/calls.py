@@ -155,6 +155,7 @@ USUAL: dict[str, Any] = {
     "precision": 1.0,
     "probability": 0.5,
     "propose": draw,
+    "public_arrays": None,
     "quantile": 0.5,
     "queries": [QUERY],
     "rate": 1.0,

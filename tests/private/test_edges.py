@@ -376,16 +376,34 @@ def test_what_a_killed_process_left_is_cleared_away(tmp_path) -> None:
 
 @pytest.mark.parametrize("shape", [lambda x: x.T, lambda x: x.ravel(), lambda x: x[1:], lambda x: x])
 def test_records_that_a_function_holds_are_refused_in_other_shapes(shape: Any) -> None:
-    held = shape(jnp.arange(60.0).reshape(20, 3))
+    held = shape(jnp.arange(120.0).reshape(40, 3))
 
     def likelihood(theta: jax.Array, record: jax.Array) -> jax.Array:
         return -0.5 * (record - theta[0]) ** 2 + 0 * jnp.sum(held)
 
-    with pytest.raises(ValueError, match=r"^log_likelihood: given a function that holds an array"):
-        private.target(likelihood, lambda theta: -jnp.sum(theta**2), jnp.zeros(20), jnp.zeros(1))
-    private.target(
-        lambda theta, record: likelihood(theta, record), lambda theta: -jnp.sum(theta**2), jnp.zeros(50), jnp.zeros(1)
-    )
+    def build(**arguments: Any) -> private.Target:
+        return private.target(likelihood, lambda theta: -jnp.sum(theta**2), jnp.zeros(40), jnp.zeros(1), **arguments)
+
+    with pytest.raises(ValueError, match=r"^log_likelihood: given a function that holds an array of shape"):
+        build()
+    assert build(public_arrays={"prices": held}).num_records == 40
+
+
+@pytest.mark.parametrize("size", [64, 100])
+def test_what_a_function_holds_tells_no_number_of_records(size: int) -> None:
+    """An array of 100 rows failed for 99, 100 and 101 records: a free query of their number."""
+
+    def likelihood(theta: jax.Array, record: jax.Array) -> jax.Array:
+        return -0.5 * (record - theta[0]) ** 2 + 0 * jnp.sum(jnp.asarray(np.ones(size)))
+
+    refused = []
+    for number in (1, 50, 98, 99, 100, 101, 200):
+        try:
+            private.target(likelihood, lambda theta: -jnp.sum(theta**2), jnp.zeros(number), jnp.zeros(1))
+        except ValueError as error:
+            refused.append(str(error))
+    assert len(refused) == (7 if size > 64 else 0)
+    assert len(set(refused)) <= 1
 
 
 def test_queries_without_number_are_charged_by_what_is_left() -> None:

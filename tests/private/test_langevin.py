@@ -2,7 +2,9 @@
 
 import sys
 from collections.abc import Callable
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,10 +26,11 @@ from dpjax.private.kernels.sgld import (
     sgld_core,
 )
 from dpjax.private.kernels.sgnht import PhasePoint, SGNHTSettings, sgnht_core
+from dpjax.private.runs import sample as runs
 from dpjax.private.sums.clipped import ClippedSum, clip_rows, clipped_gradients, gradients_of
 from dpjax.private.sums.poisson import SampledSum, sampled_gradients, successes
 from tests.perfect_start import REJECT
-from tests.private.cases import normal_mean
+from tests.private.cases import ledger, normal_mean
 
 N, RATE = 40, 0.3
 RECORDS = np.random.default_rng(8).normal(size=N)
@@ -225,6 +228,41 @@ def test_nothing_but_the_sum_tells_the_number_of_records() -> None:
     assert queries[0] == queries[1]
     assert queries[0][0].sampling_rate == SAMPLED
     np.testing.assert_array_equal(*moves)
+
+
+def test_records_of_weight_0_are_in_no_sample() -> None:
+    """The rehearsal sets weights to 0. Samples counted such records, which told their number before any charge."""
+    nobody = replace(TARGET, weights=jnp.zeros_like(TARGET.weights))
+    found = sampled_gradients(nobody, jax.random.key(1), jnp.ones(1), rate=1.0, bound=BOUND, block=N)
+    assert (float(found.gradients.value[0]), float(found.gradients.clipped), float(found.size)) == (0.0, 0.0, 0.0)
+
+
+LANGEVIN = {
+    "sgld": partial(private.dp_sgld, step_size=STEP),
+    "sgnht": partial(private.dp_sgnht, step_size=STEP, diffusion=1.0),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LANGEVIN)
+def test_the_rehearsal_asks_nothing_of_the_records(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The samples counted records that were set to 0: the rehearsal moved by their number, which no one had charged."""
+    moved: list[np.ndarray] = []
+    rehearse = runs.make_chunk
+
+    def make_chunk(*arguments: Any) -> Any:
+        chunk = rehearse(*arguments)
+        moved.append(np.asarray(chunk.states.position))
+        return chunk
+
+    monkeypatch.setattr(runs, "make_chunk", make_chunk)
+    for size in (N, 3 * N):
+        kernel = LANGEVIN[name](
+            normal_mean(np.zeros(size), chunk_size=3 * N), noise.jax, sampling_rate=1.0, gradient_bound=BOUND,
+            noise_multiplier=1.0, block=20,
+        )  # fmt: skip
+        private.sample(jax.random.key(1), kernel, jnp.full((2, 1), 9.0), ledger(1e6), num_iterations=40)
+    np.testing.assert_array_equal(*moved)
 
 
 def test_schedules_may_fall_and_not_rise() -> None:

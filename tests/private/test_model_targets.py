@@ -156,6 +156,26 @@ def test_no_error_of_a_model_depends_on_confidential_covariates() -> None:
             private.numpyro_target(far, data, {"x": np.ones(9)}, examples=examples)
 
 
+def reading(x, y=None) -> None:
+    """It looks at its covariates in Python, and holds an array of seven numbers."""
+    mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
+    if np.max(x) > 100:
+        raise ArithmeticError
+    with numpyro.plate("records", len(x)):
+        numpyro.sample("y", dist.Normal(mean * (x + np.zeros(7)), 1.0), obs=y)
+
+
+@pytest.mark.x64
+def test_no_error_of_a_model_depends_on_covariates_or_their_number() -> None:
+    """It was traced with the confidential ones: the first passed this, the second and the third raised errors."""
+    errors = []
+    for covariate in (np.zeros(7), np.zeros(6), np.full(7, 1e3)):
+        with pytest.raises((ArithmeticError, TypeError, ValueError)) as caught:
+            private.numpyro_target(reading, {"y": np.zeros(len(covariate))}, {"x": covariate})
+        errors.append((type(caught.value), str(caught.value)))
+    assert len(set(errors)) == 1
+
+
 @pytest.mark.slow
 def test_rounding_is_not_taken_for_another_model() -> None:
     data = {"x": RNG.normal(size=(9, 50)), "exposure": np.full(9, 1e3), "group": np.arange(9) % 3}

@@ -70,7 +70,7 @@ ALGORITHMS: dict[str, tuple[Callable, dict]] = {
         {"budget": BUDGET, "num_queries": 10, "sampling_rate": 1.0},
     ),
 }
-CLOSED = jnp.asarray(RECORDS)
+CLOSED = jnp.tile(RECORDS, (10, 1))
 CHANGES: list[tuple[str, dict[str, Any]]] = [
     *[(name, {"target": other}) for name in list(ALGORITHMS)[:6] for other in (None, RECORDS)],
     *[(name, {"noise": other}) for name in list(ALGORITHMS)[2:6] for other in (None, "secure", noise, noise.Secure)],

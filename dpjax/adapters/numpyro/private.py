@@ -15,7 +15,7 @@ from dpjax.adapters.numpyro.trace import Layout
 from dpjax.base import Array, Key, Parameters, Records
 from dpjax.private.targets.by_record import NUM_TRIALS, ByRecord, Densities, check_by_record
 from dpjax.private.targets.people import split_people
-from dpjax.private.targets.target import CHUNK_SIZE, Target, Terms, build_target, check_records
+from dpjax.private.targets.target import CHUNK_SIZE, Target, Terms, build_target, check_records, read_public
 
 __all__ = ["numpyro_target"]
 
@@ -33,6 +33,7 @@ def numpyro_target(
     max_rows: int | None = None,
     normalise: Callable[[Any], Any] | None = None,
     examples: Mapping[str, Any] | None = None,
+    public_arrays: Any = None,
     **arguments: Any,
 ) -> Target:
     """The posterior of a NumPyro model of one plate of records given all of its data, on the unconstrained scale.
@@ -58,6 +59,8 @@ def numpyro_target(
         Made-up covariates with one entry for each of some records, like `covariates`. The model is tried on them if it
         has no finite density at simulated ones of order 1. **Never the confidential ones**: an error would depend on
         them.
+    public_arrays
+        As in `private.target`, beside the further arguments: of what the model computes from these, too.
     **arguments
         Further arguments of ``fn``, the same for all records and public.
 
@@ -91,7 +94,10 @@ def numpyro_target(
     data = {**records, **covariates}
     check_records(data)
     check_examples(examples, covariates)
-    layout, exchangeable = inspect(fn, tuple(data), None, arguments | covariates)
+    public = read_public(public_arrays, arguments)
+    # The confidential ones would decide, by an error, what the model makes of their values and their number.
+    made_up = simulate_covariates(covariates) if examples is None else first_rows(examples)
+    layout, exchangeable = inspect(fn, tuple(data), None, arguments | {name: rows[0] for name, rows in made_up.items()})
     check_record_differences(layout, exchangeable, covariates)
 
     def densities_of(known: Mapping[str, Any], size: int = 1) -> ModelDensities:
@@ -118,7 +124,8 @@ def numpyro_target(
 
     check_factorization(densities_of, covariates, prior.log_prior, density, examples)
     start = jax.eval_shape(lambda key: prior.unconstrained_at(prior.sample_prior(key)), jax.random.key(0))
-    return build_target(Terms(log_likelihood, log_prior, prior.parameters_at), data, start, chunk_size, rows)
+    terms = Terms(log_likelihood, log_prior, prior.parameters_at)
+    return build_target(terms, data, start, chunk_size, rows, public)
 
 
 def check_named(argument: str, value: Any) -> None:

@@ -121,7 +121,7 @@ def add_block(
     inside = places < target.num_records
     rows = jnp.minimum(places, target.num_records - 1)
     records = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[rows], target.records)
-    weights = inside.astype(vector.dtype)
+    weights = jnp.where(inside, target.weights.reshape(-1)[rows], 0.0)
     values, longer = clip_rows(gradients_of(target, vector, records), weights, bound)
     return Running(
         adder.add(running.total, adder.sum(values)), running.clipped + longer, running.size + jnp.sum(weights)

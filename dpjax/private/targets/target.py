@@ -1,7 +1,8 @@
 """The posterior that a private run targets: records independent given the parameters, and a prior."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import Any, NamedTuple
 
 import jax
@@ -12,7 +13,7 @@ from jax.flatten_util import ravel_pytree
 
 from dpjax._util.jit import in_full_precision
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_count, check_function, describe, fail, is_traced, summarize_error
+from dpjax._util.validation import check_count, check_function, describe, fail, is_traced, name_of, summarize_error
 from dpjax.base import Array, Model
 from dpjax.models.checks import check_model
 from dpjax.models.unconstrained import constrain, log_jacobian
@@ -30,8 +31,8 @@ Those of 4 chains in 2 dimensions then fit a core's first cache: with 512 a reco
 times from 256 to 1024 differ by a tenth.
 """
 
-RECORDS_END_TO_END = 16
-"""Smallest number of records for this check: a public table may well have a multiple of fewer entries."""
+MOST_HELD = 64
+"""Numbers that an array may have which a function holds, and of which no one has said that it is public."""
 
 
 class Terms(NamedTuple):
@@ -123,6 +124,7 @@ def target(
     people: str | None = None,
     max_rows: int | None = None,
     normalise: Callable[[Any], Any] | None = None,
+    public_arrays: Any = None,
 ) -> Target:
     """The posterior of plain functions of parameters in which every real value is allowed.
 
@@ -152,12 +154,18 @@ def target(
         A function of one identifier, such as ``str.strip``, for whole numbers, texts or bytes. By default they are
         compared as they stand: " 7", "7" and 7 are different people. A row of which it fails, or that has no
         identifier, is left out.
+    public_arrays
+        A pytree of the public arrays of more than 64 numbers that the functions hold, such as a table of prices. Only
+        their shapes are compared.
 
     Raises
     ------
     TypeError, ValueError
-        If the records are not numbers or of unequal number, or a function does not return one number. If a field is
-        named like an identifier, and neither people nor max_rows is given. No message depends on a value of a record.
+        If the records are not numbers or of unequal number, or a function does not return one number. If a function
+        holds an array of more than 64 numbers, longer than the parameters and the fields of one record, that is not
+        among `public_arrays`: it may be confidential, and what a function holds is neither clipped nor noised. If a
+        field is named like an identifier, and neither people nor max_rows is given. No message depends on a value of a
+        record, nor on their number.
 
     Examples
     --------
@@ -172,7 +180,7 @@ def target(
         check_function(name, function, "that returns a number")
     records, rows = split_people(records, people, max_rows, normalise)
     terms = Terms(log_likelihood, log_prior, lambda parameters: parameters)
-    return build_target(terms, records, position, chunk_size, rows)
+    return build_target(terms, records, position, chunk_size, rows, read_public(public_arrays))
 
 
 def model_target(
@@ -183,6 +191,7 @@ def model_target(
     people: str | None = None,
     max_rows: int | None = None,
     normalise: Callable[[Any], Any] | None = None,
+    public_arrays: Any = None,
 ) -> Target:
     """The posterior of a complete-data model of exchangeable records, on its unconstrained scale.
 
@@ -200,6 +209,8 @@ def model_target(
         As in `target`.
     normalise
         As in `target`.
+    public_arrays
+        As in `target`, beside those that are numbers of the model.
 
     Raises
     ------
@@ -234,18 +245,32 @@ def model_target(
         return parameters if model.unconstrain is None else model.unconstrain(parameters)
 
     terms = Terms(likelihood, prior, lambda unconstrained: constrain(model, unconstrained))
-    return build_target(terms, records, jax.eval_shape(start), chunk_size, rows)
+    return build_target(terms, records, jax.eval_shape(start), chunk_size, rows, read_public(public_arrays, model))
+
+
+def read_public(public_arrays: Any, known: Any = None) -> set[tuple[int, ...]]:
+    """The shapes of the arrays that functions may hold: those that are stated to be public, and those known to be."""
+    for leaf in jax.tree.leaves(public_arrays):
+        if not isinstance(leaf, (np.ndarray, jax.Array)):
+            remedy = "Pass the public arrays that the functions hold."
+            fail("public_arrays", name_of(leaf), "a pytree of arrays", remedy, error=TypeError)
+    return {np.shape(leaf) for leaf in jax.tree.leaves((public_arrays, known)) if hasattr(leaf, "shape")}
 
 
 def build_target(
-    terms: Terms, records: Any, position: Any, chunk_size: int, rows: RowsOfPeople | None = None
+    terms: Terms,
+    records: Any,
+    position: Any,
+    chunk_size: int,
+    rows: RowsOfPeople | None = None,
+    public: Collection[tuple[int, ...]] = (),
 ) -> Target:
     """A target with its records checked and cut into chunks; of the position only the shapes count.
 
-    With `rows` its records are people.
+    With `rows` its records are people. Functions may hold arrays of the shapes in `public`.
     """
     if rows is not None:
-        build_target(terms, records, position, chunk_size)  # raises as for rows of many people
+        build_target(terms, records, position, chunk_size, None, public)  # raises as for rows of many people
         terms, records = terms._replace(log_likelihood=add_rows(terms.log_likelihood)), gather(records, rows)
     size = check_records(records)
     records = jax.tree.map(lambda leaf: leaf if is_traced(leaf) else readable(leaf)[0], records)
@@ -260,7 +285,7 @@ def build_target(
     chunks = jax.tree.map(lambda leaf: cut(jnp.asarray(leaf), num_chunks, chunk_size), records)
     weights = (jnp.arange(num_chunks * chunk_size) < size).astype(vector.dtype).reshape(num_chunks, chunk_size)
     built = Target(chunks, weights, terms, unravel, vector.size, size)
-    check_terms(built, vector)
+    check_terms(built, vector, public)
     return built
 
 
@@ -323,11 +348,11 @@ def readable(leaf: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.where(found, held, np.zeros((), held.dtype)), found
 
 
-def check_terms(built: Target, vector: Array) -> None:
-    """Raise unless both functions return one real number."""
+def check_terms(built: Target, vector: Array, public: Collection[tuple[int, ...]]) -> None:
+    """Raise unless both functions return one real number, and hold no arrays but small ones and of public shapes."""
     record = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[2:], leaf.dtype), built.records)
-    likelihood = shape_of("log_likelihood", built.log_likelihood, built, vector, record)
-    prior = shape_of("log_prior", built.log_prior, built, vector)
+    likelihood = shape_of("log_likelihood", built.log_likelihood, public, vector, record)
+    prior = shape_of("log_prior", built.log_prior, public, vector)
     for name, value in (("log_likelihood", likelihood), ("log_prior", prior)):
         if getattr(value, "shape", None) != () or not jnp.issubdtype(value.dtype, jnp.floating):
             remedy = "Sum over the coordinates of one record, and leave the sum over records to the sampler."
@@ -361,14 +386,13 @@ def draw(model: Model, key: Array) -> Any:
     return model.sample_records(key, model.sample_prior(key), 1)
 
 
-def shape_of(name: str, function: Callable[..., Any], target: Any, *arguments: Any) -> Any:
+def shape_of(name: str, function: Callable[..., Any], public: Collection[tuple[int, ...]], *arguments: Any) -> Any:
     """The shape and type of what a function of a target returns.
 
     Raises
     ------
     TypeError, ValueError
-        If it fails, or holds an array with one entry for each record: what it knows of records is neither clipped nor
-        noised there.
+        If it fails, or holds an array that may be records: what it knows of these is neither clipped nor noised there.
     """
     try:
         traced, shape = jax.make_jaxpr(function, return_shape=True)(*arguments)
@@ -379,23 +403,21 @@ def shape_of(name: str, function: Callable[..., Any], target: Any, *arguments: A
             fail(name, given, "one that returns a number", remedy, error=TypeError)
         except TypeError as refused:
             raise refused from error
-    widths = [size for leaf in jax.tree.leaves(arguments) for size in leaf.shape]
-    if target.num_records > max(widths, default=0):
-        for constant in constants(traced):
-            if is_by_record(np.shape(constant), target.num_records):
-                remedy = "Pass confidential data as records: what a function holds is neither clipped nor noised."
-                fail(name, "a function that holds an array with one entry for each record", "one that does not", remedy)
+    widest = max((size for leaf in jax.tree.leaves(arguments) for size in leaf.shape), default=0)
+    for held in (np.shape(constant) for constant in constants(traced)):
+        if held not in public and may_be_records(held, widest):
+            given = f"a function that holds an array of shape {list(held)}"
+            remedy = "Pass confidential data as records: what a function holds is neither clipped nor noised."
+            fail(name, given, f"at most {MOST_HELD} numbers", f"{remedy} If it is public, pass it as public_arrays=.")
     return shape
 
 
-def is_by_record(shape: tuple[int, ...], num_records: int) -> bool:
-    """Whether an array may hold records: along some axis, end to end on one axis, or all but one of them.
+def may_be_records(shape: tuple[int, ...], widest: int) -> bool:
+    """Whether an array is too large to be taken for public: longer than parameters and fields, and not small.
 
-    Arrays that were padded, cut or summed are not detected: the author of a function is responsible for them.
+    How many records there are does not enter, as an error would tell it.
     """
-    near = {num_records - 1, num_records, num_records + 1}
-    end_to_end = num_records >= RECORDS_END_TO_END and len(shape) == 1 and shape[0] > 0 and shape[0] % num_records == 0
-    return bool(near & set(shape)) or end_to_end
+    return prod(shape) > MOST_HELD and max(shape) > widest
 
 
 def constants(traced: Any) -> Iterator[Any]:
