@@ -6,7 +6,7 @@ from typing import Any
 import jax
 from jax.extend import core
 
-__all__ = ["dependent_results", "depends_on"]
+__all__ = ["dependent_results", "depends_on", "used_arguments"]
 
 
 def depends_on(function: Callable[..., Any], argument: Any, *others: Any) -> bool:
@@ -31,6 +31,14 @@ def dependent_results(function: Callable[..., Any], argument: Any, *others: Any)
     inputs, number = program.jaxpr.invars, len(jax.tree.leaves(argument))
     flags = follow(program.jaxpr, [place < number for place in range(len(inputs))])
     return jax.tree.unflatten(jax.tree.structure(results), flags)
+
+
+def used_arguments(function: Callable[..., Any], argument: Any) -> Any:
+    """Which arrays of a tree any result of a function depends on: flags in the form of the argument."""
+    program = jax.make_jaxpr(function)(argument).jaxpr
+    places = range(len(program.invars))
+    flags = [any(follow(program, [place == other for other in places])) for place in places]
+    return jax.tree.unflatten(jax.tree.structure(argument), flags)
 
 
 def follow(program: core.Jaxpr, given: list[bool]) -> list[bool]:

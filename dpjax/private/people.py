@@ -5,29 +5,37 @@ from typing import Any, Literal, NamedTuple
 from uuid import UUID
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_count, check_function, fail, is_traced
+from dpjax._util.validation import check_count, check_function, fail
 from dpjax.mechanisms.privacy import Neighbours
+from dpjax.private.entries import check_plain
 from dpjax.statistics import RecordStatistic
 
 __all__ = [
     "EACH_RECORD",
+    "UNSAID",
     "People",
     "RowsOfPeople",
+    "Unsaid",
     "check_column",
     "check_identifiers",
-    "check_names",
-    "check_plain",
+    "check_said",
     "choose_rows",
     "number_people",
     "read_identifiers",
     "read_people",
 ]
 
-IDENTIFIERS = {"id", "ids", "uid", "uuid", "userid", "personid", "pid", "ssn"}
-"""Names of columns that say whose a record is, in lower case; so do those that end in ``_id``."""
+
+class Unsaid:
+    """The default of ``people=``: nobody has said whose the rows are."""
+
+    def __repr__(self) -> str:
+        return "UNSAID"
+
+
+UNSAID = Unsaid()
 
 KINDS = "biuUSO"
 """Kinds of types of which identifiers can be: flags, whole numbers, texts, bytes and objects."""
@@ -76,28 +84,26 @@ EACH_RECORD = People()
 
 def read_people(people: Any, max_rows: Any, normalise: Any) -> People:
     """Who is protected, or an error if that is not clear."""
-    if people is not None and not isinstance(people, str):
-        remedy = "Pass the name of the column that says whose a record is."
+    if isinstance(people, str):
+        if normalise is not None:
+            check_function("normalise", normalise, "of one identifier")
+        remedy = "Say how many rows of one person enter the sum at most."
+        most = check_count("max_rows", max_rows, remedy, most=MOST_ROWS)
+        return People(people, most, normalise)
+    if people is not None and people is not UNSAID:
+        remedy = "Pass the name of the column that says whose a record is, or None."
         fail("people", repr(people), "the name of a column", remedy, error=TypeError)
-    if normalise is not None:
-        check_function("normalise", normalise, "of one identifier")
-    if people is None and normalise is not None:
-        fail("normalise", "a function, without people=", "None", "Pass people=, the column of which it reads entries.")
-    if people is None and max_rows is None:
-        return EACH_RECORD
-    most = check_count("max_rows", max_rows, "Say how many rows of one person enter the sum at most.", most=MOST_ROWS)
-    if people is None and most > 1:
-        remedy = "Pass people=, the column that tells people apart."
-        fail("max_rows", most, "1 or None, if people is None", remedy)
-    return People(people, most, normalise)
+    for argument, value in (("max_rows", max_rows), ("normalise", normalise)):
+        if value is not None:
+            fail(argument, f"{value!r}, without people=", "None", "Pass people=, the column that tells people apart.")
+    return EACH_RECORD
 
 
-def check_names(names: Collection[str]) -> None:
-    """Raise if a field looks as if it says whose a record is, as no one has said that people have one row each."""
-    for name in names:
-        if name.lower() in IDENTIFIERS or name.lower().endswith("_id"):
-            remedy = f"Pass people={name!r} and max_rows=. If no person has two rows, pass max_rows=1 alone."
-            fail("records", f"a column {name!r}", "people=, as one person may have several rows", remedy)
+def check_said(people: Any, beside: str) -> None:
+    """Raise if nobody has said whose rows are, beside what may say it, in words."""
+    if people is UNSAID and beside:
+        remedy = "Pass the column that says whose a row is, with max_rows=; or None, if each row is another person's."
+        fail("people", f"nothing, beside {beside}", "people=", remedy)
 
 
 def check_column(column: Any, names: Collection[Any]) -> None:
@@ -105,14 +111,6 @@ def check_column(column: Any, names: Collection[Any]) -> None:
     if column not in names:
         remedy = "Name the column that says whose a record is."
         fail("people", repr(column), f"one of the columns {list(names)}", remedy)
-
-
-def check_plain(leaf: Any) -> None:
-    """Raise if a field is traced, or holds keys."""
-    if is_traced(leaf):
-        fail("records", "traced arrays", "arrays", "Release outside of jax.jit and jax.vmap.", error=TypeError)
-    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        fail("records", "an array of keys", "numbers", "Pass the records themselves.", error=TypeError)
 
 
 def check_identifiers(column: Any) -> None:

@@ -7,9 +7,10 @@ from dpjax.statistics.around import Around, around
 from dpjax.statistics.base import RecordStatistic
 from dpjax.statistics.clipped import Clipped, clipped
 from dpjax.statistics.combinators import Scaled, Stacked, scaled, stacked
+from dpjax.statistics.compositions import LogComposition, log_composition
 from dpjax.statistics.linear import Linear, linear
 from dpjax.statistics.losses import FittedDerivatives, Huber, Logistic, LossDerivatives, Squared, loss_derivatives
-from dpjax.statistics.moments import Count, Gram, LogComposition, Total, count, gram, log_composition, mean, total
+from dpjax.statistics.moments import Count, Gram, Total, count, gram, mean, total
 from dpjax.statistics.powers import Powers, powers
 from dpjax.statistics.tables import Cells, ClassFeatures, Grouped, Histogram, cells, class_features, grouped, histogram
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax._util.words import quantity
 from dpjax.base import Array, Records
-from dpjax.statistics.base import OneCell, as_increasing, check_field_name, read_field
+from dpjax.statistics.base import OneCell, as_increasing, check_field_name, number_type, read_field
 
 __all__ = ["Around", "around"]
 
@@ -43,6 +44,11 @@ class Around(OneCell):
     def from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `around` makes of them."""
         return around(**values)  # type: ignore[return-value]
+
+    @property
+    def field_types(self) -> dict[str, np.dtype]:
+        """One real number."""
+        return {self.field: number_type()}
 
     def cell(self, record: Records) -> Array:
         """The number [] of the record's cell: 2j + 1 at point j, 2j below it and above the one before."""

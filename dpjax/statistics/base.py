@@ -39,6 +39,11 @@ def level_names_of(statistic: Any) -> dict[str, tuple[str, ...]]:
     return statistic.level_names if isinstance(statistic, RecordStatistic) else {}
 
 
+def field_types_of(statistic: Any) -> dict[str, np.dtype]:
+    """The types of fields by name, as far as a statistic says them; none of a user's function."""
+    return statistic.field_types if isinstance(statistic, RecordStatistic) else {}
+
+
 def coordinate_names_of(statistic: Any, size: int) -> tuple[str, ...]:
     """The names of the coordinates [d] of a statistic, by default their places."""
     names = statistic.coordinate_names if isinstance(statistic, RecordStatistic) else None
@@ -111,6 +116,11 @@ class RecordStatistic(JsonNamed, ABC):
     def coordinate_names(self) -> tuple[str, ...] | None:
         """The names of its coordinates [d], where they have names."""
         return None
+
+    @property
+    def field_types(self) -> dict[str, np.dtype]:
+        """The type of each field that it reads, with the shape of an entry; empty if it does not say so."""
+        return {}
 
     @abstractmethod
     def __call__(self, record: Records) -> Array:
@@ -253,6 +263,16 @@ def read_categories(record: Records, name: str, shape: tuple[int, ...] = ()) -> 
     if jnp.shape(value) != shape:
         fail(f"record[{name!r}]", f"shape {list(jnp.shape(value))}", f"shape {list(shape)} in each record", _REMEDY)
     return jnp.asarray(value, jnp.result_type(int))
+
+
+def number_type(*shape: int) -> np.dtype:
+    """The type of a field of real numbers, with the shape of an entry."""
+    return np.dtype((float, shape))
+
+
+def category_type(*shape: int) -> np.dtype:
+    """The type of a field of categories counted from 0, with the shape of an entry."""
+    return np.dtype((int, shape))
 
 
 def as_counts(indicator: Array) -> Array:

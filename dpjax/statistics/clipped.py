@@ -5,10 +5,20 @@ from math import sqrt
 from typing import Any, ClassVar, Self
 
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, Records, Statistic
-from dpjax.statistics.base import Norm, RecordStatistic, as_length, check_function, dimension_of, scaled_down, words_of
+from dpjax.statistics.base import (
+    Norm,
+    RecordStatistic,
+    as_length,
+    check_function,
+    dimension_of,
+    field_types_of,
+    scaled_down,
+    words_of,
+)
 
 __all__ = ["Clipped", "clipped"]
 
@@ -35,6 +45,11 @@ class Clipped(RecordStatistic):
         value = jnp.asarray(self.statistic(record), jnp.result_type(float))
         scaled, is_finite = scaled_down(value, self.bound)
         return jnp.where(is_finite, scaled, jnp.zeros_like(value))
+
+    @property
+    def field_types(self) -> dict[str, np.dtype]:
+        """Those of the statistic, if it says them."""
+        return field_types_of(self.statistic)
 
     def words(self) -> str:
         """Those of the function, and the bound."""

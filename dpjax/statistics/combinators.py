@@ -19,6 +19,7 @@ from dpjax.statistics.base import (
     check_function,
     coordinate_names_of,
     dimension_of,
+    field_types_of,
     is_sparse,
     is_whole,
     level_names_of,
@@ -68,6 +69,11 @@ class Scaled(RecordStatistic):
         """The statistic's nonzero coordinates [m, k], their values times the constant."""
         index, weight = self.statistic.sparse(records)  # type: ignore[attr-defined]
         return index, as_floating(weight) * self.factor
+
+    @property
+    def field_types(self) -> dict[str, np.dtype]:
+        """Those of the statistic."""
+        return field_types_of(self.statistic)
 
     def words(self) -> str:
         """Those of the statistic, and the factor."""
@@ -133,6 +139,12 @@ class Stacked(RecordStatistic, TakenAtValue):
         """Those of all of them; numbers where some have none."""
         sizes = [(one, dimension_of(one)) for one in self.statistics]
         return tuple(name for one, size in sizes for name in coordinate_names_of(one, size or 0))
+
+    @property
+    def field_types(self) -> dict[str, np.dtype]:
+        """Those of all of them; whole numbers of a field that one of them counts."""
+        stated = [pair for one in self.statistics for pair in field_types_of(one).items()]
+        return dict(sorted(stated, key=lambda pair: pair[1].base.kind == "i"))
 
     def __call__(self, record: Records) -> Array:
         """The joined contributions [d] of one record."""

@@ -11,7 +11,16 @@ from dpjax._util.words import quantity
 from dpjax.base import Array, Records, Statistic
 from dpjax.mechanisms.base import as_floating
 from dpjax.numerics.linear_algebra import product
-from dpjax.statistics.base import Norm, OneCell, RecordStatistic, check_function, dimension_of, is_whole, words_of
+from dpjax.statistics.base import (
+    Norm,
+    OneCell,
+    RecordStatistic,
+    check_function,
+    dimension_of,
+    field_types_of,
+    is_whole,
+    words_of,
+)
 from dpjax.statistics.combinators import bounded
 
 __all__ = ["Linear", "linear"]
@@ -49,6 +58,11 @@ class Linear(RecordStatistic):
         contribution = as_floating(self.statistic(record))
         matrix = jnp.asarray(self.matrix, contribution.dtype)
         return product(matrix, contribution)
+
+    @property
+    def field_types(self) -> dict[str, np.dtype]:
+        """Those of the statistic."""
+        return field_types_of(self.statistic)
 
     def words(self) -> str:
         """How many combinations, and of what."""

@@ -21,6 +21,7 @@ from dpjax.statistics.base import (
     as_length,
     as_number,
     check_field_name,
+    number_type,
     read_field,
     scaled_down,
 )
@@ -59,6 +60,11 @@ class Linear:
             remedy = "Pass the norm to which covariates were clipped, or leave it out."
             bound = as_length("norm", self.norm, remedy)
             object.__setattr__(self, "norm", bound)
+
+    def field_types(self, num_coefficients: int) -> dict[str, np.dtype]:
+        """The types of its fields, for so many coefficients."""
+        size = num_coefficients - self.intercept
+        return {self.covariates: number_type() if size == 1 else number_type(size), self.response: number_type()}
 
     def predict(self, coefficients: Array, record: Records) -> tuple[Array, Array]:
         """The linear predictor [] of one record and its response []."""
@@ -202,6 +208,11 @@ class Derivatives(RecordStatistic):
     def dimension(self) -> int:
         """The coefficients, and the pairs of them."""
         return self.num_coefficients + triangle_size(self.num_coefficients)
+
+    @property
+    def field_types(self) -> dict[str, np.dtype]:
+        """Those of a loss of a linear predictor."""
+        return self.loss.field_types(self.num_coefficients) if isinstance(self.loss, Linear) else {}
 
     def words(self) -> str:
         """The loss, and the number of coefficients."""

@@ -15,6 +15,7 @@ from dpjax.statistics.base import (
     check_field_name,
     check_interval,
     clamped,
+    number_type,
     read_field,
 )
 
@@ -41,6 +42,11 @@ class Powers(RecordStatistic):
     def dimension(self) -> int:
         """Two."""
         return 2
+
+    @property
+    def field_types(self) -> dict[str, np.dtype]:
+        """One real number."""
+        return {self.field: number_type()}
 
     def __call__(self, record: Records) -> Array:
         """The distance and its square [2] of one record."""

@@ -22,7 +22,9 @@ from dpjax.statistics.base import (
     as_counts,
     as_increasing,
     as_sizes,
+    category_type,
     check_field_name,
+    number_type,
     read_categories,
     read_field,
 )
@@ -63,6 +65,11 @@ class Cells(OneCell):
     def coordinate_names(self) -> tuple[str, ...] | None:
         """The names of the cells."""
         return self.axes.cell_names
+
+    @property
+    def field_types(self) -> dict[str, np.dtype]:
+        """A category of each field."""
+        return dict.fromkeys(self.field, category_type())
 
     def words(self) -> str:
         """The fields of the table, with the names of a few categories, or their numbers."""
@@ -109,6 +116,11 @@ class Histogram(OneCell):
     def dimension(self) -> int:
         """The number of bins."""
         return len(self.edges) - 1
+
+    @property
+    def field_types(self) -> dict[str, np.dtype]:
+        """One real number."""
+        return {self.field: number_type()}
 
     def words(self) -> str:
         """The field, and the bins."""
@@ -164,6 +176,11 @@ class ClassFeatures(RecordStatistic):
     def is_whole(self) -> bool:
         """Counts are."""
         return True
+
+    @property
+    def field_types(self) -> dict[str, np.dtype]:
+        """A class, and a level of each feature."""
+        return {"class": category_type(), "features": category_type(self.num_features)}
 
     def __call__(self, record: Records) -> Array:
         """1 in each cell (feature, its level, class) of the record and 0 elsewhere [K J I]."""
@@ -336,6 +353,11 @@ class Grouped(OneCell):
     def dimension(self) -> int:
         """The number of groups."""
         return self.num_groups
+
+    @property
+    def field_types(self) -> dict[str, np.dtype]:
+        """One category."""
+        return {self.field: category_type()}
 
     def words(self) -> str:
         """The categories of each of a few groups, or the number of groups."""

@@ -78,7 +78,12 @@ def keystream(size: int) -> bytes:
     return bytes(size)
 
 
-TARGET = dpjax.private.target(log_density, log_density, RECORDS, jnp.zeros(2), chunk_size=4)
+def likelihood(at: jax.Array, record: dict[str, jax.Array]) -> jax.Array:
+    """One that does not depend on parameters."""
+    return record["y"]
+
+
+TARGET = dpjax.private.target(likelihood, log_density, RECORDS, jnp.zeros(2), chunk_size=4)
 
 KERNEL = dpjax.private.dp_penalty(TARGET, noise.jax, proposal_scale=1.0, ratio_bound=1.0, tau=10.0)
 
@@ -289,7 +294,7 @@ OWN: dict[str, dict[str, Any]] = {
     "dpjax.private.sample": {
         "kernel": dpjax.private.dp_penalty(TARGET, noise.jax, proposal_scale=1.0, ratio_bound=1.0, tau=10.0)
     },
-    "dpjax.private.target": {"position": jnp.zeros(2)},
+    "dpjax.private.target": {"position": jnp.zeros(2), "log_likelihood": likelihood},
     "dpjax.private.accounting.iterations_per_chain": {"total": 100},
     "dpjax.releases.hadamard_response": {"reports": np.zeros(3, int), "field": "cell"},
     "dpjax.releases.likelihoods": {"log_likelihoods": np.zeros((3, 2)), "field": "cell"},

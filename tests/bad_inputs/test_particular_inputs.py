@@ -1,5 +1,6 @@
 """Bad inputs of one function: numbers at the ends of floats, texts, tables and files."""
 
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -47,7 +48,8 @@ def ledger() -> private.Ledger:
 
 
 def release(records: Any, **options: Any) -> dpjax.Release:
-    return private.release(ledger(), TOTAL, records, noise=noise.Secure(lambda size: bytes(size)), **options)
+    source = noise.Secure(lambda size: bytes(size))
+    return private.release(ledger(), TOTAL, records, people=None, noise=source, **options)
 
 
 def published(tmp_path: Path, content: bytes, **options: Any) -> Any:
@@ -353,16 +355,15 @@ def test_an_epsilon_up_to_the_largest_is_found():
     assert accounting.log_delta(found, 9e8) == pytest.approx(np.log(1e-6), rel=1e-6)
 
 
-def test_an_error_of_the_records_themselves_keeps_its_place_and_says_what_was_read():
-    """A KeyError of a generator was taken for a missing field, and nobody knew how far the file was read."""
+def test_an_error_of_the_records_themselves_is_named_after_the_charge():
+    """It told before how far the file was read. A KeyError of a generator was once taken for a missing field."""
 
     def batches() -> Iterator[dict[str, list[float]]]:
         yield {"y": [0.5]}
         raise KeyError("column")
 
     budget = ledger()
-    with pytest.raises(KeyError, match="column") as caught:
-        private.release(budget, TOTAL, batches(), noise=noise.Secure(lambda size: bytes(size)))
-    assert caught.traceback[-1].name == "batches"
-    assert caught.value.__notes__ == ["records: raised after 1 whole batches. Nothing was charged; pass all again."]
-    assert budget.queries == ()
+    with pytest.raises(ValueError, match=r"^records: given what raised KeyError .*was charged") as caught:
+        private.release(budget, TOTAL, batches(), people=None, noise=noise.Secure(lambda size: bytes(size)))
+    assert traceback.extract_tb(caught.value.__cause__.__traceback__)[-1].name == "batches"
+    assert len(budget.queries) == 1

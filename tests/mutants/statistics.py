@@ -107,7 +107,7 @@ MUTANTS = (
     ),
     Mutant(
         "A log-composition's sensitivity is of one side",
-        "statistics/moments.py",
+        "statistics/compositions.py",
         "return max(near + far for near, far in",
         "return max(near for near, far in",
         SENSITIVITY,

@@ -3,6 +3,9 @@
 import numpy as np
 
 from dpjax import private, statistics
+from dpjax.private.people import EACH_RECORD
+from dpjax.private.releases.layout import lay_out
+from dpjax.private.releases.records import read_batches
 
 RNG = np.random.default_rng(7)
 RECORDS = {"x": RNG.normal(size=(300, 2)), "y": RNG.normal(size=300), "group": RNG.integers(0, 3, 300)}
@@ -18,6 +21,14 @@ def seeded(seed: int = 1) -> private.noise.Secure:
     return private.noise.Secure(np.random.default_rng(seed).bytes)
 
 
-def release(statistic=GRAM, records=None, budget=BUDGET, **options):
-    """A release charged to a ledger of its own."""
-    return private.release(private.Ledger(budget), statistic, RECORDS if records is None else records, **options)
+def release(statistic=GRAM, records=None, budget=BUDGET, people=None, **options):
+    """A release charged to a ledger of its own, of records that are another person's each."""
+    held = RECORDS if records is None else records
+    return private.release(private.Ledger(budget), statistic, held, people=people, **options)
+
+
+def read(records, statistic=GRAM, people=None, noise=None, *, columns=None, dtypes=None, layout=None):
+    """The batches that a release of records reads."""
+    who = EACH_RECORD if people is None else people
+    layout = layout or lay_out(records, statistic, columns, dtypes, who)
+    return read_batches(records, layout, who, noise)

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
@@ -9,9 +10,8 @@ from scipy import stats
 import dpjax
 from dpjax import models, private, statistics
 from dpjax.private.people import People, number_people
-from dpjax.private.releases.people import read_rows_of_people, select_rows
-from dpjax.private.releases.records import Batch, read_batches
-from tests.private.paid_sums import ADDED, BUDGET, seeded
+from dpjax.private.releases.records import Batch, select_rows
+from tests.private.paid_sums import ADDED, BUDGET, read, seeded
 
 ROWS = 3
 PEOPLE = People("who", ROWS)
@@ -48,6 +48,7 @@ def test_noise_covers_all_rows_of_a_person(budgets, neighbours):
         statistics.total("y", 0.0, 1.0),
         RECORDS,
         n=None if budget is budgets["replace-one"] else 10,
+        people=None,
     )
     assert published.mechanism.scale / single.mechanism.scale >= moved * (1 - 1e-6)
     assert published.mechanism.scale / single.mechanism.scale == pytest.approx(15.0, rel=1e-5)
@@ -77,7 +78,7 @@ def test_rows_of_a_person_are_chosen_at_random():
 def test_one_row_for_each_person_leaves_their_number_public():
     published = release(statistics.cells("group", 3), budget=BUDGET, max_rows=1, n=None)
     assert published.n == 3
-    plain = private.release(private.Ledger(BUDGET), statistics.cells("group", 3), RECORDS)
+    plain = private.release(private.Ledger(BUDGET), statistics.cells("group", 3), RECORDS, people=None)
     assert published.mechanism.scale == plain.mechanism.scale
 
 
@@ -122,6 +123,14 @@ def test_rows_of_no_one_show_only_after_the_charge(missing):
     assert len(ledger.queries) == 1
 
 
+Y = RECORDS["y"].tolist()
+
+
+def double(record):
+    """A function of one of its fields."""
+    return 2.0 * jnp.stack([record["y"]])
+
+
 def people_of(who, normalise=None):
     """The number of each row's person, and whether it has one."""
     numbers, known = number_people(who, People("who", 2, normalise))
@@ -143,7 +152,7 @@ def test_one_identifier_merges_no_other_people(container):
     who = [16 * 10**17 + number for number in range(400)]
     for last, people in ((16 * 10**17 + 400, 401), (0.5, 400), ("x", 401)):
         records = {"y": np.ones(401), "who": container([*who, last])}
-        batches = read_rows_of_people(records, None, lambda fields: None, People("who", 2), seeded())
+        batches = read(records, statistics.total("y", 0.0, 1.0), People("who", 2), seeded())
         assert sum(int(np.sum(batch.is_readable)) for batch in batches) == people
 
 
@@ -173,18 +182,29 @@ def test_a_function_of_the_user_says_which_identifiers_are_one_person():
     np.testing.assert_array_equal(more.value - few.value, 3.0)
 
 
-@pytest.mark.parametrize("name", ["id", "person_id", "UserID"])
-def test_columns_that_name_people_are_asked_about(name):
-    records = RECORDS | {name: np.arange(10)}
-    with pytest.raises(ValueError, match=f"^records: given a column '{name}'; expected people="):
-        private.release(private.Ledger(BUDGET), OFFSET, records)
-    private.release(private.Ledger(BUDGET), OFFSET, records, max_rows=1, noise=seeded())
+@pytest.mark.parametrize("name", ["ssn", "household", "anything"])
+def test_columns_that_are_not_used_are_asked_about(name):
+    """Rows of up to five people went out with the noise for one where the column had a name that was not thought of."""
+    pandas = pytest.importorskip("pandas")
+    frame, words = pandas.DataFrame(RECORDS | {name: WHO}), f"beside columns .*'{name}'.* that are not used"
+    alone = {"y": RECORDS["y"]}
+    for records, columns in (
+        (frame, {"y": "y"}),
+        (frame, None),
+        (alone | {name: WHO}, None),
+        (alone | {name: Y}, None),
+    ):
+        for statistic in (OFFSET, statistics.clipped(double, 1.0, dimension=1)):
+            with pytest.raises(ValueError, match=f"^people: given nothing, {words}; expected people="):
+                private.release(private.Ledger(BUDGET), statistic, records, columns=columns)
+    private.release(private.Ledger(BUDGET), OFFSET, frame, people=None, noise=seeded())
+    private.release(private.Ledger(BUDGET), OFFSET, alone, noise=seeded())
 
 
 WRONG = {
     "max_rows": {"max_rows": None},
     "max_rows of zero": {"max_rows": 0},
-    "max_rows alone": {"people": None, "max_rows": 2},
+    "max_rows alone": {"people": None, "max_rows": 1},
     "max_rows that is no number": {"people": None, "max_rows": True},
     "people kind": {"people": WHO},
     "people absent": {"people": "whom"},
@@ -211,7 +231,7 @@ def test_batches_and_matrices_of_identifiers_are_refused():
 
 def test_a_sum_is_that_of_the_rows_chosen():
     """The released value is within the noise of a sum of K rows each, not of all ten."""
-    batch = next(read_batches(RECORDS, None))
+    batch = next(read(RECORDS, statistics.total("y", 0.0, 2.0)))
     sums = [float(np.sum(select_rows(batch, WHO, PEOPLE, seeded(seed)).fields["y"])) for seed in range(50)]
     values = [float(release(statistics.total("y", 0.0, 2.0), noise=seeded(seed)).value[0]) for seed in range(50)]
     scale = float(release(statistics.total("y", 0.0, 2.0)).mechanism.scale)

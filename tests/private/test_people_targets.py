@@ -60,7 +60,7 @@ def test_gradients_and_ratios_are_clipped_by_person(slope):
 def test_one_person_moves_a_sum_by_the_bound_at_most():
     """All rows of one person are made extreme. A target of rows moves further: the same check finds it."""
     moved = np.where(WHO == "ann", 1e3, Y), np.where(WHO == "ann", -1e3, Y)
-    for options, within in (({}, True), ({"people": None, "max_rows": 1}, False)):
+    for options, within in (({}, True), ({"people": None, "max_rows": None}, False)):
         sums = [
             private.clipped_gradients(
                 target(rows_of(WHO, np.ones(7), y) if within else {"x": np.ones(7), "y": y}, **options),
@@ -112,21 +112,24 @@ def test_a_run_is_charged_as_for_records():
 
 
 ASKED = {
-    "target": lambda records, **options: private.target(density, prior, records, jnp.zeros(()), **options),
-    "model_target": lambda records, **options: private.model_target(NORMAL, records, **options),
-    "numpyro_target": lambda records, **options: private.numpyro_target(lambda n: None, records, **options),
+    "target": (lambda records: private.target(density, prior, records, jnp.zeros(())), "people"),
+    "model_target": (lambda records: private.model_target(NORMAL, records), "records"),
+    "numpyro_target": (lambda records: private.numpyro_target(lambda n: None, records), "records"),
 }
 
 
 @pytest.mark.parametrize("builder", ASKED)
-def test_columns_that_name_people_are_asked_about(builder):
-    with pytest.raises(ValueError, match=r"^records: given a column 'patient_id'; expected people="):
-        ASKED[builder]({"y": Y, "patient_id": WHO})
+def test_fields_that_are_not_used_are_asked_about(builder):
+    """Whatever they are called; those of a model are its sites."""
+    build, argument = ASKED[builder]
+    with pytest.raises(ValueError, match=rf"^{argument}: given "):
+        build(rows_of(np.arange(7), X, Y))
+    assert target(rows_of(np.arange(7), X, Y), people=None, max_rows=None).num_records == 7
 
 
 WRONG = {
     "max_rows": {"max_rows": None},
-    "max_rows alone": {"people": None, "max_rows": 2},
+    "max_rows alone": {"people": None, "max_rows": 1},
     "people kind": {"people": WHO},
     "people absent": {"people": "whom"},
     "people length": {"records": rows_of(WHO[:3], X, Y)},

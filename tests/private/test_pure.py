@@ -158,7 +158,7 @@ def test_epsilon_adds_up_without_delta(tmp_path) -> None:
     path = tmp_path / "ledger.json"
     for _ in range(10):
         tenth = private.Budget(0.1, 0.0, "replace-one")
-        private.release(private.Ledger(PURE, path), TABLE, RECORDS, budget=tenth)
+        private.release(private.Ledger(PURE, path), TABLE, RECORDS, people=None, budget=tenth)
     ledger = private.Ledger(PURE, path)
     spent = ledger.privacy_spent()
     assert 1 - 1e-9 < spent.epsilon <= 1
@@ -166,7 +166,7 @@ def test_epsilon_adds_up_without_delta(tmp_path) -> None:
     assert ledger.log_delta(1.0) == -np.inf
     for budget in (None, private.Budget(0.01, 0.0, "replace-one")):
         with pytest.raises(private.BudgetExceeded):
-            private.release(ledger, TABLE, RECORDS, budget=budget)
+            private.release(ledger, TABLE, RECORDS, people=None, budget=budget)
     fresh, gaussian = private.Ledger(PURE), [private.Query("sum", 1e6, "secure")]
     assert fresh.affordable(gaussian) == 0
     with pytest.raises(private.BudgetExceeded):
@@ -177,7 +177,7 @@ def test_epsilon_adds_up_without_delta(tmp_path) -> None:
 def test_a_budget_with_delta_pays_for_laplace_noise_alone_by_its_epsilon() -> None:
     """And beside Gaussian noise by the Gaussian query that is no harder to tell apart."""
     ledger = private.Ledger(private.Budget(1.0, 1e-6, "replace-one"))
-    private.release(ledger, TABLE, RECORDS, budget=PURE)
+    private.release(ledger, TABLE, RECORDS, people=None, budget=PURE)
     gaussian = private.Query("sum", 1e4, "secure")
     assert ledger.affordable([gaussian]) == 0
     mixed = private.Ledger(private.Budget(1.0, 1e-6, "replace-one"))

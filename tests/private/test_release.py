@@ -20,9 +20,8 @@ from dpjax.private.noise.secure import grid_of
 from dpjax.private.releases import exact_sum
 from dpjax.private.releases.exact_sum import carried, split, sum_on_grid
 from dpjax.private.releases.price import Cost, Part, price
-from dpjax.private.releases.records import read_batches
 from dpjax.private.releases.release import noisy, steps_of
-from tests.private.paid_sums import ADDED, BOTH, BUDGET, GRAM, RECORDS, TABLE, TOTAL, release, seeded
+from tests.private.paid_sums import ADDED, BOTH, BUDGET, GRAM, RECORDS, TABLE, TOTAL, read, release, seeded
 
 CLOSE = 1e-9
 COST = Cost("gaussian", 0.02)
@@ -59,7 +58,7 @@ def test_sums_are_those_of_integers_in_any_order_and_batches():
     shuffled = {name: leaf[::-1] for name, leaf in RECORDS.items()}
     pieces = ({name: leaf[start : start + 7] for name, leaf in RECORDS.items()} for start in range(0, 301, 7))
     for records in (RECORDS, shuffled, pieces):
-        total = sum_on_grid(GRAM, read_batches(records, None), step)
+        total = sum_on_grid(GRAM, read(records), step)
         assert (total.steps.tolist(), total.num_records) == (expected, 300)
 
 
@@ -81,9 +80,9 @@ def test_sums_of_large_tables_are_those_of_all_coordinates(kind, monkeypatch):
         "classes": statistics.class_features(2, 2, 3),
     }[kind]
     step = np.exp2(-20.0 - np.arange(chosen.dimension) % 3)
-    dense = sum_on_grid(chosen, read_batches(records, None), step)
+    dense = sum_on_grid(chosen, read(records, chosen), step)
     monkeypatch.setattr(exact_sum, "MOST_DENSE", 1)
-    listed = sum_on_grid(chosen, read_batches(records, None), step)
+    listed = sum_on_grid(chosen, read(records, chosen), step)
     assert (listed.steps.tolist(), listed.num_records) == (dense.steps.tolist(), 300)
 
 
@@ -92,28 +91,28 @@ def test_sums_of_large_tables_are_those_of_all_coordinates(kind, monkeypatch):
 def test_budget_is_spent_to_the_last_digit(budget, statistic):
     ledger = private.Ledger(budget)
     given = {"n": 300} if budget is ADDED else {}
-    published = private.release(ledger, statistic, RECORDS, **given)
+    published = private.release(ledger, statistic, RECORDS, people=None, **given)
     spent = ledger.privacy_spent()
     assert budget.epsilon * (1 - CLOSE) < spent.epsilon <= budget.epsilon
     assert spent.grade == "secure"
     promise = published.mechanism.privacy
     assert (promise.epsilon, promise.delta, promise.neighbours) == (spent.epsilon, 1e-6, budget.neighbours)
     with pytest.raises(private.BudgetExceeded, match="all of which is spent"):
-        private.release(ledger, statistic, RECORDS, **given)
+        private.release(ledger, statistic, RECORDS, people=None, **given)
     assert ledger.privacy_spent() == spent
 
 
 def test_parts_of_a_budget_are_spent_one_after_the_other():
     ledger, part = private.Ledger(BUDGET), private.Budget(0.4, 1e-6, "replace-one")
-    first = private.release(ledger, TABLE, RECORDS, budget=part, name="table")
+    first = private.release(ledger, TABLE, RECORDS, people=None, budget=part, name="table")
     assert 0.4 * (1 - CLOSE) < first.mechanism.privacy.epsilon == ledger.privacy_spent().epsilon <= 0.4
-    rest = private.release(ledger, TOTAL, RECORDS)
+    rest = private.release(ledger, TOTAL, RECORDS, people=None)
     assert 1 - CLOSE < ledger.privacy_spent().epsilon <= 1
     assert rest.mechanism.privacy.epsilon < 1
     assert [query.name for query in ledger.queries] == ["table", "release"]
     ledger = private.Ledger(BUDGET)
     with pytest.raises(private.BudgetExceeded):
-        private.release(ledger, TABLE, RECORDS, budget=private.Budget(1.1, 1e-6, "replace-one"))
+        private.release(ledger, TABLE, RECORDS, people=None, budget=private.Budget(1.1, 1e-6, "replace-one"))
     assert ledger.queries == ()
 
 
@@ -121,7 +120,9 @@ def test_shares_set_the_scales_that_pay_for_them():
     equal, skewed = scales_of(release(BOTH)), scales_of(release(BOTH, shares=[0.2, 0.8]))
     np.testing.assert_allclose(skewed / equal, np.sqrt([0.5 / 0.2, 0.5 / 0.8]), rtol=1e-6)
     np.testing.assert_allclose(equal[0] / equal[1], 4.0 / np.sqrt(2), rtol=1e-5)
-    alone = [private.release(private.Ledger(BUDGET), one, RECORDS).mechanism.scale for one in (TOTAL, TABLE)]
+    alone = [
+        private.release(private.Ledger(BUDGET), one, RECORDS, people=None).mechanism.scale for one in (TOTAL, TABLE)
+    ]
     np.testing.assert_allclose(equal / alone, np.sqrt(2), rtol=1e-5)
 
 
@@ -172,7 +173,7 @@ def test_what_a_seed_can_repeat_promises_nothing():
     published = release(BOTH, noise=seeded())
     assert published.mechanism.privacy is None
     ledger = private.Ledger(BUDGET)
-    private.release(ledger, TABLE, RECORDS, noise=seeded())
+    private.release(ledger, TABLE, RECORDS, people=None, noise=seeded())
     assert ledger.privacy_spent().grade == "simulation-grade"
 
 
@@ -264,6 +265,6 @@ def test_score_and_curvature_tell_nearly_as_much_as_the_records():
 def test_a_noisy_count_stands_beside_sums_where_the_number_is_confidential():
     number = dpjax.UnknownCount(models.UniformCount(200, 400))
     counted = statistics.stacked(statistics.count(), TOTAL)
-    published = private.release(private.Ledger(ADDED), counted, RECORDS, n=number, noise=seeded())
+    published = private.release(private.Ledger(ADDED), counted, RECORDS, people=None, n=number, noise=seeded())
     assert abs(float(published.value[0]) - 300) < 6 * published.mechanism.mechanisms[0].scale
     assert dpjax.from_json(published.to_json()).statistic == counted

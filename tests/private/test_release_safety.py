@@ -16,10 +16,9 @@ from dpjax.private.accounting import ledger_file
 from dpjax.private.releases import release as release_module
 from dpjax.private.releases.exact_sum import are_covered, sum_on_grid
 from dpjax.private.releases.price import affordable, price
-from dpjax.private.releases.records import read_batches
 from dpjax.private.releases.release import noisy, steps_of
 from tests.private.audits import DELTA, DRAWS, disproved
-from tests.private.paid_sums import ADDED, BOTH, BUDGET, GRAM, RECORDS, TABLE, TOTAL, release, seeded
+from tests.private.paid_sums import ADDED, BOTH, BUDGET, GRAM, RECORDS, TABLE, TOTAL, read, release, seeded
 from tests.private.test_killed_runs import die
 from tests.private.test_ledger_processes import run_python
 from tests.runtime.killed_files import Death, dying, left_behind
@@ -38,7 +37,7 @@ def steps_and_parts(statistic, records, budget, share=1.0):
     cost = affordable(private.Ledger(budget), None)
     parts = [one._replace(scale=share * one.scale) for one in price(statistic, cost, budget.neighbours, None, None)]
     norm = 1 if budget.delta == 0 else 2
-    return sum_on_grid(statistic, read_batches(records, None), steps_of(parts), norm=norm).steps, parts
+    return sum_on_grid(statistic, read(records, statistic), steps_of(parts), norm=norm).steps, parts
 
 
 def released(statistic, records, budget, share=1.0, draws=DRAWS):
@@ -89,13 +88,13 @@ def test_death_loses_budget_but_no_privacy(tmp_path, monkeypatch, moment, before
     with monkeypatch.context() as patch:
         die(patch, place, at=1, before=before)
         with pytest.raises(Death):
-            private.release(ledger, TABLE, RECORDS)
+            private.release(ledger, TABLE, RECORDS, people=None)
     charged = private.Ledger(BUDGET, path).privacy_spent().epsilon
     assert (charged > 0.999) == (moment == "drawing" or not before)
     assert len(drawn) == (moment == "drawing" and not before)
     if charged:
         with pytest.raises(private.BudgetExceeded):
-            private.release(private.Ledger(BUDGET, path), TABLE, RECORDS)
+            private.release(private.Ledger(BUDGET, path), TABLE, RECORDS, people=None)
 
 
 @pytest.mark.parametrize("kills", [8, pytest.param(24, marks=pytest.mark.slow)])
@@ -104,7 +103,7 @@ def test_death_at_any_call_of_a_release_pays_once(tmp_path, kills):
 
     def go(folder):
         folder.mkdir(exist_ok=True)
-        return private.release(private.Ledger(BUDGET, folder / "ledger.json"), TABLE, RECORDS)
+        return private.release(private.Ledger(BUDGET, folder / "ledger.json"), TABLE, RECORDS, people=None)
 
     with dying(100_000) as clock:
         go(tmp_path / "alive")
@@ -132,7 +131,7 @@ def killed(*given, **options):
         real(*given, **options)
     os.kill(os.getpid(), signal.SIGKILL)
 setattr(module, name, killed)
-print(private.release(ledger, TABLE, RECORDS).value, flush=True)
+print(private.release(ledger, TABLE, RECORDS, people=None).value, flush=True)
 """
 
 
@@ -149,9 +148,9 @@ def test_a_killed_process_has_paid_for_whatever_it_drew(tmp_path, moment, when):
     assert (charged > 0.999) == ((moment, when) != ("charging", "before"))
     if charged:
         with pytest.raises(private.BudgetExceeded):
-            private.release(private.Ledger(BUDGET, path), TABLE, RECORDS)
+            private.release(private.Ledger(BUDGET, path), TABLE, RECORDS, people=None)
     else:
-        assert np.all(np.isfinite(private.release(private.Ledger(BUDGET, path), TABLE, RECORDS).value))
+        assert np.all(np.isfinite(private.release(private.Ledger(BUDGET, path), TABLE, RECORDS, people=None).value))
 
 
 def test_no_error_and_no_warning_comes_between_charge_and_value(monkeypatch):
@@ -195,6 +194,11 @@ class LyingTable(Liar):
         return records["places"], records["values"]
 
 
+def score(record):
+    """A function of the user's."""
+    return record["y"][None]
+
+
 SHARES = statistics.log_composition("share", 0.01, dimension=3)
 PARTS = {"share": np.array([[0.2, 0.3, 0.5], [0.1, 0.1, 0.8]])}
 UNKNOWN = dpjax.UnknownCount(models.PoissonCount(300.0))
@@ -212,23 +216,24 @@ WRONG = {
     "records array": lambda: release(TOTAL, np.ones(3)),
     "records text": lambda: release(TOTAL, "records.csv"),
     "records none": lambda: release(TOTAL, {}),
-    "records no rows": lambda: release(TOTAL, {"y": np.ones(0)}),
-    "records no batches": lambda: release(TOTAL, iter([])),
-    "records lengths": lambda: release(TOTAL, {"y": np.ones(3), "x": np.ones(2)}),
     "records words": lambda: release(TABLE, {"group": np.array(["a", "b"])}),
     "records masked": lambda: release(TOTAL, {"y": np.ma.masked_array([1.0, 2.0], [True, False])}),
-    "records batch": lambda: release(TOTAL, [TWO, 3.0]),
-    "records fields": lambda: release(TOTAL, [TWO, TWO | {"x": np.ones(2)}]),
-    "records types": lambda: release(TOTAL, [TWO, {"y": np.ones(2, int)}]),
     "records names": lambda: release(TOTAL, {3: np.ones(2)}),
+    "records field": lambda: release(TOTAL, {"y": 3.0}),
+    "records long numbers": lambda: release(TOTAL, {"y": np.ones(3, np.longdouble)}),
     "columns kind": lambda: release(TOTAL, RECORDS, columns=["y"]),
     "columns of a dict": lambda: release(TOTAL, RECORDS, columns={"y": "wage"}),
-    "n wrong": lambda: release(TOTAL, n=299),
+    "dtypes kind": lambda: release(TOTAL, RECORDS, dtypes=float),
+    "dtypes names": lambda: release(TOTAL, RECORDS, dtypes={"z": float}),
+    "dtypes of words": lambda: release(TOTAL, RECORDS, dtypes={"y": str}),
+    "dtypes words": lambda: release(TOTAL, RECORDS, dtypes={"y": "number"}),
+    "dtypes of batches": lambda: release(statistics.clipped(score, 1.0, dimension=1), [RECORDS]),
+    "people of unused columns": lambda: private.release(private.Ledger(BUDGET), TOTAL, RECORDS),
+    "people of batches": lambda: private.release(private.Ledger(BUDGET), TOTAL, [TWO]),
     "n unknown": lambda: release(TOTAL, n=UNKNOWN),
     "n missing": lambda: release(TOTAL, budget=ADDED),
-    "n not the records'": lambda: release(TOTAL, budget=ADDED, n=301),
-    "budget kind": lambda: private.release(private.Ledger(BUDGET), TOTAL, RECORDS, budget=1.0),
-    "budget relation": lambda: private.release(private.Ledger(BUDGET), TOTAL, RECORDS, budget=ADDED),
+    "budget kind": lambda: private.release(private.Ledger(BUDGET), TOTAL, RECORDS, people=None, budget=1.0),
+    "budget relation": lambda: private.release(private.Ledger(BUDGET), TOTAL, RECORDS, people=None, budget=ADDED),
     "shares number": lambda: release(BOTH, shares=[1.0]),
     "shares sum": lambda: release(BOTH, shares=[0.5, 0.6]),
     "shares negative": lambda: release(BOTH, shares=[1.5, -0.5]),
@@ -283,7 +288,7 @@ def test_no_column_is_guessed():
     frame = pandas.DataFrame({"wage": [1.0, 2.0], "job": ["a", "b"]})
     with pytest.raises(ValueError, match="columns: given"):
         release(TOTAL, frame, columns={"y": "wages"})
-    with pytest.raises(TypeError, match="records: given an array"):
+    with pytest.raises(ValueError, match=r"records: given an entry .*was charged"):
         release(TOTAL, frame, columns={"y": "job"})
 
 
@@ -292,8 +297,8 @@ def test_subsampled_queries_need_a_budget_of_their_own():
     ledger = private.Ledger(BUDGET)
     ledger.charge([private.Query("gradient", 50.0, "secure", sampling_rate=0.1)])
     with pytest.raises(ValueError, match="budget: given none"):
-        private.release(ledger, TOTAL, RECORDS)
-    private.release(ledger, TOTAL, RECORDS, budget=private.Budget(0.5, 1e-6, "replace-one"))
+        private.release(ledger, TOTAL, RECORDS, people=None)
+    private.release(ledger, TOTAL, RECORDS, people=None, budget=private.Budget(0.5, 1e-6, "replace-one"))
     assert ledger.privacy_spent().epsilon <= 1
 
 
@@ -313,6 +318,12 @@ FAULTY = {
     "no shares": (SHARES, {"share": np.array([[1.0, 1.0, 0.01]])}, "one outside"),
     "scaled": (statistics.scaled(SHARES, 2.0), {"share": np.array([[1.0, 1.0, 0.01]])}, "one outside"),
     "stacked": (statistics.stacked(SHARES, Liar()), PARTS | {"y": np.array([0.5, 1.5])}, "one outside"),
+    "no rows": (TOTAL, {"y": np.ones(0)}, "none;"),
+    "no batches": (TOTAL, iter([]), "none;"),
+    "unequal lengths": (TOTAL, {"y": np.ones(3), "x": np.ones(2)}, "fields of unequal length"),
+    "a batch that is none": (TOTAL, [TWO, 3.0], "a batch that is a float"),
+    "a batch without the field": (TOTAL, [TWO, {"x": np.ones(2)}], r"a batch without \['y'\]"),
+    "a batch that is masked": (TOTAL, [TWO, {"y": np.ma.masked_array([1.0, 2.0], [True, False])}], "a masked array"),
     "listed": (LyingTable(), {"places": np.array([[3, 3]]), "values": np.array([[0.5, 0.5]])}, "one outside"),
 }
 
@@ -321,8 +332,8 @@ FAULTY = {
 def test_what_is_wrong_with_a_record_shows_only_when_it_is_paid_for(fault):
     """An error before the charge tells for nothing whether such a record is there."""
     ledger, (statistic, records, given) = private.Ledger(BUDGET), FAULTY[fault]
-    with pytest.raises(ValueError, match=rf"^records: given {given}.*was charged") as refused:
-        private.release(ledger, statistic, records)
+    with pytest.raises((TypeError, ValueError), match=rf"^records: given {given}.*was charged") as refused:
+        private.release(ledger, statistic, records, people=None)
     assert LAYOUT.fullmatch(str(refused.value))
     assert len(ledger.queries) == (2 if fault == "stacked" else 1)
 
@@ -333,7 +344,7 @@ UNLIKE = {
     "None": (TOTAL, {"y": [0.0, None, 1.0]}),
     "word": (TOTAL, {"y": [0.0, "n/a", 1.0]}),
     "word in objects": (TOTAL, {"y": np.array([0.0, "n/a", 1.0], object)}),
-    "large number": (TOTAL, {"y": [0, 10**40, 1]}),
+    "large number": (TOTAL, {"y": [0, 10**400, 1]}),
     "None among categories": (COUNTS, {"group": [0, None, 1]}),
     "NaN among categories": (COUNTS, {"group": [0, float("nan"), 1]}),
     "half among categories": (COUNTS, {"group": [0, 1.5, 1]}),
@@ -347,7 +358,7 @@ def test_an_entry_unlike_the_others_shows_only_when_it_is_paid_for(kind):
     """Python's lists have no type that would be known before: none of their entries may decide by itself."""
     ledger, (statistic, records) = private.Ledger(BUDGET), UNLIKE[kind]
     with pytest.raises(ValueError, match=r"^records: given an entry that is not finite, .*was charged"):
-        private.release(ledger, statistic, records)
+        private.release(ledger, statistic, records, people=None)
     assert len(ledger.queries) == 1
 
 
@@ -359,7 +370,7 @@ def test_gaps_of_a_table_show_only_when_they_are_paid_for():
         for records in (frame, {"group": frame["group"]}, [frame.iloc[:2], frame.iloc[2:]]):
             ledger = private.Ledger(BUDGET)
             with pytest.raises(ValueError, match=r"^records: given an entry .*was charged"):
-                private.release(ledger, COUNTS, records)
+                private.release(ledger, COUNTS, records, people=None)
             assert len(ledger.queries) == 1
 
 
@@ -369,7 +380,9 @@ def test_lists_are_read_as_what_their_entries_are():
     assert private.release(private.Ledger(BUDGET), COUNTS, {"group": np.arange(3)}, noise=seeded()).value.tolist() == (
         whole.value.tolist()
     )
-    mixed = private.release(private.Ledger(BUDGET), TOTAL, [{"y": [0, 1]}, {"y": [0.5, 1]}], noise=seeded())
+    mixed = private.release(
+        private.Ledger(BUDGET), TOTAL, [{"y": [0, 1]}, {"y": [0.5, 1]}], people=None, noise=seeded()
+    )
     assert mixed.n == 4
 
 

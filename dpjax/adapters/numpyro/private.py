@@ -13,6 +13,7 @@ from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.inspection import inspect
 from dpjax.adapters.numpyro.trace import Layout
 from dpjax.base import Array, Key, Parameters, Records
+from dpjax.private.people import UNSAID, Unsaid
 from dpjax.private.targets.by_record import NUM_TRIALS, ByRecord, Densities, check_by_record
 from dpjax.private.targets.people import split_people
 from dpjax.private.targets.target import CHUNK_SIZE, Target, Terms, build_target, check_records, read_public
@@ -29,7 +30,7 @@ def numpyro_target(
     covariates: Mapping[str, Any] | None = None,
     *,
     chunk_size: int = CHUNK_SIZE,
-    people: str | None = None,
+    people: str | Unsaid | None = UNSAID,
     max_rows: int | None = None,
     normalise: Callable[[Any], Any] | None = None,
     examples: Mapping[str, Any] | None = None,

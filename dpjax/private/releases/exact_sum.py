@@ -31,7 +31,7 @@ class Faults(NamedTuple):
     Attributes
     ----------
     unreadable
-        It has an entry that is not finite, out of range, no number, or of another shape than most.
+        It has an entry that its field's type does not hold, or no identifier.
     infinite
         Its contribution is not finite.
     uncovered
@@ -49,9 +49,9 @@ class Faults(NamedTuple):
     def check(self) -> None:
         """Raise if some record was left out; the message reveals which kind, and no record."""
         if self.unreadable:
-            given = "an entry that is not finite, out of range, no number, or of another shape than most"
-            expected = "finite numbers"
-            remedy = "Impute it beforehand, or leave the record out."
+            given = "an entry that is not finite, or is nothing that the type of its field holds"
+            expected = "finite numbers of the types of their fields"
+            remedy = "Impute it beforehand, leave the record out, or say another type by dtypes=."
         elif self.infinite:
             given, expected = "one whose contribution is not finite", "finite contributions"
             remedy = "Release statistics.clipped(...), which adds nothing there."
@@ -60,7 +60,7 @@ class Faults(NamedTuple):
             remedy = "Correct the records that are not what the statistic says, or pass statistics.clipped."
         else:
             return
-        fail("records", given, expected, f"{remedy} The ledger was charged.")
+        fail("records", given, expected, remedy)
 
 
 class ExactSum(NamedTuple):

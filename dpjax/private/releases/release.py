@@ -18,11 +18,11 @@ from dpjax.private.accounting.query import Budget, Query
 from dpjax.private.noise import Noise, Secure, secure
 from dpjax.private.noise.discrete_laplace import discrete_laplace
 from dpjax.private.noise.secure import rounded_normal
-from dpjax.private.people import People, check_names, read_people
+from dpjax.private.people import UNSAID, People, Unsaid, check_said, read_people
 from dpjax.private.releases.exact_sum import ExactSum, sum_on_grid
-from dpjax.private.releases.people import read_rows_of_people
+from dpjax.private.releases.layout import Columns, Dtypes, lay_out
 from dpjax.private.releases.price import Part, affordable, price, read_statistic
-from dpjax.private.releases.records import Columns, read_batches
+from dpjax.private.releases.records import charged, read_batches
 from dpjax.release import Release, UnknownCount
 from dpjax.release.checks import PrecisionWarning
 from dpjax.release.unknown_count import expected_number
@@ -41,7 +41,8 @@ def release(
     shares: Sequence[float] | None = None,
     weights: Sequence[float] | None = None,
     columns: Columns | None = None,
-    people: str | None = None,
+    dtypes: Dtypes | None = None,
+    people: str | Unsaid | None = UNSAID,
     max_rows: int | None = None,
     normalise: Callable[[Any], Any] | None = None,
     noise: Noise = secure,
@@ -80,13 +81,17 @@ def release(
     columns
         For a DataFrame: the column of each field, or a list of columns for a field that is a vector. By default each
         column is a field.
+    dtypes
+        The type of fields by name, such as ``{"age": int, "x": (float, 2)}`` with the length of a vector. By default
+        it is that of an array, or what a statistic of dpjax reads. A function of your own is given single floats of a
+        list, a DataFrame or an array of objects; of batches it needs the types of all its fields.
     people
         The field or column that says whose a row is, if one person can have several rows. What is promised then is
         promised to people: at most ``max_rows`` rows of each, chosen at random, enter the sum, and the noise covers
-        all of them. By default each row is another person's.
+        all of them. None states that each row is another person's. It can be left out if the statistic depends on all
+        columns of the records, and these are no batches.
     max_rows
-        The most rows of one person that enter the sum. ``max_rows=1`` without ``people`` states that no person has
-        two rows, although a column is named like an identifier.
+        The most rows of one person that enter the sum, with ``people``.
     normalise
         A function of one identifier, such as ``str.strip``, for whole numbers, texts or bytes. By default they are
         compared as they stand: " 7", "7" and 7 are different people. A row of which it fails, or that has no
@@ -109,10 +114,10 @@ def release(
     BudgetExceeded
         If the ledger has too little left. Nothing is released then.
     TypeError, ValueError
-        If an argument is unusable, or n is not the number of records. Nothing is charged then. If a record has an entry
-        that is not finite, is no number or is unlike those of the others, or contributes what is not finite or what the
-        statistic's sensitivity is not about. Then the ledger is charged first: what an error reveals of a record is not
-        free.
+        If an argument is unusable, or fields have other names or types than the statistic reads. Nothing is charged
+        then. If records cannot be read, or n is not their number. If one has an entry that its field's type does not
+        hold, or contributes what is not finite or what the statistic's sensitivity is not about. Then the ledger is
+        charged first: what an error reveals of a record is not free.
     ImportError
         If cryptography is not installed, which the noise needs.
 
@@ -137,8 +142,12 @@ def release(
     exp(-|k| step / b), by Algorithm 2 of Canonne, Kamath and Steinke (2020). Sums of whole numbers have steps of 1, and
     others of at most 2⁻³² b, by which their L1 sensitivity is larger for each coordinate. A number takes about 15 µs.
 
-    *Lists and tables.* An array says what its entries are, and this is checked before the charge. Of a list, an array
-    of objects or a table's column, most entries say it. An entry unlike these is found after the charge, as a NaN is.
+    *What is read.* Before the charge no record is looked at, only names of fields and types of arrays. After it each
+    entry is converted by itself to the type of its field, so that none changes what another record contributes. Read
+    are the fields on which the statistic depends. An entry that the type does not hold is an error, as a NaN is. So is
+    a whole number that floats do not tell apart, from 2⁵³ on or in float32 2²⁴, for a function of your own that did not
+    get ``dtypes``. What is converted before, by ``numpy.array`` or by pandas, has to be converted without regard to
+    the records: read a DataFrame with types that you state.
 
     What a record contributes is checked by `RecordStatistic.covers` as it is read. Under replace-one the set of all
     contributions is as wide as the statistic says.
@@ -170,21 +179,15 @@ def release(
     blank = Release(jnp.zeros(sum(part.size for part in parts)), mechanism_of(parts, promise), statistic, 1)
     if n is not None:
         blank = announce(blank, n, statistic)
-    if people is not None:
-        batches = read_rows_of_people(records, columns, blank.check_records, protected, source)
-    elif max_rows is None:
-        batches = read_batches(records, columns, blank.check_records, check_names)
-    else:
-        batches = read_batches(records, columns, blank.check_records)
-    total = sum_on_grid(statistic, batches, steps_of(parts), norm=1 if delta == 0 else 2)
-    if not total.num_records and relation == "replace-one":  # else whether there are any is confidential
-        fail("records", "none", "at least one record", "Pass the records that the sum is over.")
-    number = number_of(n, total)
-    if n is None:
-        blank = announce(blank, number, statistic)
+    layout = lay_out(records, statistic, columns, dtypes, protected, blank.check_records)
+    check_said(people, layout.beside)
     ledger.charge(queries)
-    total.faults.check()  # no sooner, or anyone might learn for nothing that such a record is there
-    return publish(blank, total, parts, source)
+    with charged():  # no sooner, or anyone might learn for nothing what the records are
+        batches = read_batches(records, layout, protected, source)
+        total = sum_on_grid(statistic, batches, steps_of(parts), norm=1 if delta == 0 else 2)
+        total.faults.check()
+        number = number_of(n, total, relation)
+    return publish(blank, total, number, parts, source, n is not None)
 
 
 def check_arguments(budget: Any, noise: Any, name: Any) -> Secure:
@@ -222,8 +225,10 @@ def check_number_given(n: Any, neighbours: str, people: People) -> None:
         check_count("n", n, "Count the records, or pass dpjax.UnknownCount(prior).", least=0)
 
 
-def number_of(n: int | UnknownCount | None, total: ExactSum) -> int | UnknownCount:
-    """The number of records to be published, or an error if another was given."""
+def number_of(n: int | UnknownCount | None, total: ExactSum, neighbours: str) -> int | UnknownCount:
+    """The number of records to be published, or an error if another was given, or there are none."""
+    if not total.num_records and neighbours == "replace-one":  # else whether there are any is confidential
+        fail("records", "none", "at least one record", "Pass the records that the sum is over.")
     if isinstance(n, UnknownCount):
         return n
     if n is not None and n != total.num_records:
@@ -261,19 +266,24 @@ def family_of(part: Part) -> Callable[..., Mechanism]:
 
 
 def announce(blank: Release, n: int | UnknownCount, statistic: RecordStatistic) -> Release:
-    """The release of the largest sum that there could be, which is warned of if single precision cannot hold it.
-
-    The warning does not depend on the records, and comes before the charge: an error would lose what is charged.
-    """
+    """The release of the largest sum that there could be, which is warned of if single precision cannot hold it."""
     largest = ceil(expected_number(n) * statistic.radius(2))  # some noise is whole
     return replace(blank, value=jnp.full(len(blank.value), largest, blank.value.dtype), n=n)
 
 
-def publish(blank: Release, total: ExactSum, parts: Sequence[Part], noise: Secure) -> Release:
-    """The release of a total with its noise."""
+def publish(
+    blank: Release, total: ExactSum, n: int | UnknownCount, parts: Sequence[Part], noise: Secure, is_announced: bool
+) -> Release:
+    """The release of a total with its noise; what it is warned of, unless it was announced, does not lose it."""
+    value = jnp.asarray(noisy(total.steps, parts, noise))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrecisionWarning)
-        return replace(blank, value=jnp.asarray(noisy(total.steps, parts, noise)))
+        if is_announced:
+            warnings.simplefilter("ignore", PrecisionWarning)
+        try:
+            return replace(blank, value=value, n=n)
+        except PrecisionWarning:  # filters that make errors of warnings
+            warnings.simplefilter("ignore", PrecisionWarning)
+            return replace(blank, value=value, n=n)
 
 
 def noisy(steps: np.ndarray, parts: Sequence[Part], noise: Secure) -> np.ndarray:

@@ -13,7 +13,6 @@ from dpjax.private.people import (
     RowsOfPeople,
     check_column,
     check_identifiers,
-    check_names,
     choose_rows,
     read_identifiers,
     read_people,
@@ -25,12 +24,9 @@ __all__ = ["add_rows", "gather", "split_people"]
 def split_people(records: Any, people: Any, max_rows: Any, normalise: Any) -> tuple[Any, RowsOfPeople | None]:
     """The records without the identifiers, and which are whose; None if each record is another person's."""
     protected = read_people(people, max_rows, normalise)
-    is_named = isinstance(records, Mapping) and all(isinstance(name, str) for name in records)
     if protected.column is None:
-        if max_rows is None and is_named:
-            check_names(records)
         return records, None
-    if not is_named:
+    if not (isinstance(records, Mapping) and all(isinstance(name, str) for name in records)):
         remedy = "Pass {name: array}, one of which says whose a record is."
         fail("records", f"a {type(records).__name__}", "a dict of arrays, with people=", remedy, error=TypeError)
     check_column(protected.column, records)

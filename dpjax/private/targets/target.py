@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.dtypes import canonicalize_dtype
 from jax.flatten_util import ravel_pytree
 
+from dpjax._util.dependence import used_arguments
 from dpjax._util.jit import in_full_precision
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_count, check_function, describe, fail, is_traced, name_of, summarize_error
@@ -18,8 +18,9 @@ from dpjax.base import Array, Model
 from dpjax.models.checks import check_model
 from dpjax.models.unconstrained import constrain, log_jacobian
 from dpjax.numerics.linear_algebra import product
+from dpjax.private.entries import check_array_type, convert, jax_type
 from dpjax.private.fixed_point import LARGEST_BLOCK, MOST_RECORDS
-from dpjax.private.people import RowsOfPeople
+from dpjax.private.people import UNSAID, RowsOfPeople, Unsaid, check_said
 from dpjax.private.targets.people import add_rows, gather, split_people
 
 __all__ = ["Target", "Terms", "model_target", "target"]
@@ -121,7 +122,7 @@ def target(
     position: Any,
     *,
     chunk_size: int = CHUNK_SIZE,
-    people: str | None = None,
+    people: str | Unsaid | None = UNSAID,
     max_rows: int | None = None,
     normalise: Callable[[Any], Any] | None = None,
     public_arrays: Any = None,
@@ -145,11 +146,11 @@ def target(
     people
         The field of `records` that says whose a row is, if one person can have several rows. All rows of a person are
         then one record, of which the log-densities are added up before anything is clipped. So bounds, sensitivities
-        and promises are about people. By default each row is another person's.
+        and promises are about people. None states that each row is another person's. It can be left out if the
+        log-likelihood depends on all fields.
     max_rows
-        The most rows of one person that are used. If there are more, which of them are used follows from their number
-        alone. ``max_rows=1`` without ``people`` states that no person has two rows, although a field is named like an
-        identifier.
+        The most rows of one person that are used, with ``people``. If there are more, which of them are used follows
+        from their number alone.
     normalise
         A function of one identifier, such as ``str.strip``, for whole numbers, texts or bytes. By default they are
         compared as they stand: " 7", "7" and 7 are different people. A row of which it fails, or that has no
@@ -164,8 +165,8 @@ def target(
         If the records are not numbers or of unequal number, or a function does not return one number. If a function
         holds an array of more than 64 numbers, longer than the parameters and the fields of one record, that is not
         among `public_arrays`: it may be confidential, and what a function holds is neither clipped nor noised. If a
-        field is named like an identifier, and neither people nor max_rows is given. No message depends on a value of a
-        record, nor on their number.
+        field is not used, and nothing is said of people. No message depends on a value of a record, nor on their
+        number.
 
     Examples
     --------
@@ -180,7 +181,10 @@ def target(
         check_function(name, function, "that returns a number")
     records, rows = split_people(records, people, max_rows, normalise)
     terms = Terms(log_likelihood, log_prior, lambda parameters: parameters)
-    return build_target(terms, records, position, chunk_size, rows, read_public(public_arrays))
+    built = build_target(terms, records, position, chunk_size, rows, read_public(public_arrays))
+    if people is UNSAID:
+        check_said(people, unused_fields(built))
+    return built
 
 
 def model_target(
@@ -188,7 +192,7 @@ def model_target(
     records: dict[str, Any],
     *,
     chunk_size: int = CHUNK_SIZE,
-    people: str | None = None,
+    people: str | Unsaid | None = UNSAID,
     max_rows: int | None = None,
     normalise: Callable[[Any], Any] | None = None,
     public_arrays: Any = None,
@@ -273,7 +277,7 @@ def build_target(
         build_target(terms, records, position, chunk_size, None, public)  # raises as for rows of many people
         terms, records = terms._replace(log_likelihood=add_rows(terms.log_likelihood)), gather(records, rows)
     size = check_records(records)
-    records = jax.tree.map(lambda leaf: leaf if is_traced(leaf) else readable(leaf)[0], records)
+    records = jax.tree.map(hold, records)
     # One record and none have arrays of the same shapes.
     chunk_size = min(check_count("chunk_size", chunk_size), max(size, 1), LARGEST_BLOCK)
     check_position(position)
@@ -313,50 +317,51 @@ def check_records(records: Any) -> int:
         remedy = "Pass such as {name: table[name].to_numpy() for name in table.columns}."
         fail("records", f"a {type(records).__name__}", "arrays by name", remedy, error=TypeError)
     leaves = jax.tree.leaves(records, is_leaf=lambda leaf: leaf is None)
+    if other := [leaf for leaf in leaves if not isinstance(leaf, (np.ndarray, jax.Array))]:
+        given = f"a field of type {type(other[0]).__name__}"
+        fail("records", given, "arrays of numbers", "Pass such as numpy.array(field, float).", error=TypeError)
     lengths = {np.shape(leaf)[0] if np.ndim(leaf) else 0 for leaf in leaves}
     if len(lengths) != 1 or not all(np.ndim(leaf) for leaf in leaves):
         remedy = "Give every field one entry for each record."
         fail("records", "fields of unequal length or of none", "arrays with one leading axis [n]", remedy)
     for leaf in leaves:
         if not is_traced(leaf):  # unless data are simulated and used in one program
-            check_values(leaf)
+            check_array_type(leaf)
     return int(lengths.pop())
 
 
-def check_values(leaf: Any) -> None:
-    """Raise unless a field holds plain numbers; what they are is left to `readable`."""
-    if isinstance(leaf, np.ma.MaskedArray):
-        remedy = "Drop or impute what is masked beforehand, and pass a plain array."
-        fail("records", "a masked array, whose mask would be ignored", "a plain array", remedy, error=TypeError)
-    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        fail("records", "an array of keys", "numbers", "Pass the records themselves.", error=TypeError)
-    dtype = np.asarray(leaf).dtype
-    if dtype.kind not in "biuf":
-        fail("records", f"an array of {dtype}", "numbers", "Encode categories as integers.", error=TypeError)
+def hold(leaf: Any) -> Any:
+    """A field [n, ...] in the type that JAX has for it, with 0 in place of an entry that this does not hold.
 
-
-def readable(leaf: Any) -> tuple[np.ndarray, np.ndarray]:
-    """A field [n, ...] in the type that JAX has for it, and where it is readable; elsewhere it is 0.
-
-    An entry is readable if it is finite and in the range of that type. An error would reveal, before any charge, that
-    one is not.
+    An error would reveal, before any charge, that there is one.
     """
+    if is_traced(leaf):
+        return leaf
     values = np.asarray(leaf)
-    with np.errstate(over="ignore"):
-        held = values.astype(canonicalize_dtype(values.dtype))
-    found = np.isfinite(held) if held.dtype.kind == "f" else held == values
-    return np.where(found, held, np.zeros((), held.dtype)), found
+    return convert(values, jax_type("records", values.dtype))[0]
+
+
+def record_of(target: Target) -> Any:
+    """The shapes and types of one record."""
+    return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[2:], leaf.dtype), target.records)
 
 
 def check_terms(built: Target, vector: Array, public: Collection[tuple[int, ...]]) -> None:
     """Raise unless both functions return one real number, and hold no arrays but small ones and of public shapes."""
-    record = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[2:], leaf.dtype), built.records)
-    likelihood = shape_of("log_likelihood", built.log_likelihood, public, vector, record)
+    likelihood = shape_of("log_likelihood", built.log_likelihood, public, vector, record_of(built))
     prior = shape_of("log_prior", built.log_prior, public, vector)
     for name, value in (("log_likelihood", likelihood), ("log_prior", prior)):
         if getattr(value, "shape", None) != () or not jnp.issubdtype(value.dtype, jnp.floating):
             remedy = "Sum over the coordinates of one record, and leave the sum over records to the sampler."
             fail(name, f"a function that returns {value}", "one real number", remedy, error=TypeError)
+
+
+def unused_fields(target: Target) -> str:
+    """The fields on which the log-likelihood does not depend, in words; nothing if there is none."""
+    vector = jnp.zeros(target.dimension, target.weights.dtype)
+    used = used_arguments(lambda record: target.log_likelihood(vector, record), record_of(target))
+    unused = [jax.tree_util.keystr(path) for path, is_used in jax.tree.leaves_with_path(used) if not is_used]
+    return f"fields {', '.join(unused)} that are not used" if unused else ""
 
 
 def check_position(position: Any) -> None:
@@ -378,7 +383,8 @@ def check_fields(model: Any, records: Any) -> None:
         fail("records", f"a {type(records).__name__}", "a dict of arrays", remedy, error=TypeError)
     fields = sorted(jax.eval_shape(lambda key: draw(model, key), jax.eval_shape(jax.random.key, 0)))
     if sorted(records) != fields:
-        fail("records", f"fields {sorted(records)}", f"the model's, {fields}", "Name them as the model does.")
+        remedy = "Name them as the model does, and pass people= if one says whose a record is."
+        fail("records", f"fields {sorted(records)}", f"the model's, {fields}", remedy)
 
 
 def draw(model: Model, key: Array) -> Any:

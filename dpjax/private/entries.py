@@ -1,0 +1,123 @@
+"""Entries of records as numbers of a type: each is converted by itself, so that none changes what another one is.
+
+The type is fixed before. An entry that it does not hold is 0, and is said to be unreadable; nothing is raised.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from math import inf
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.dtypes import canonicalize_dtype
+
+from dpjax._util.validation import fail
+
+__all__ = ["check_array_type", "check_plain", "convert", "jax_type", "read_column"]
+
+LARGEST_WHOLE = 2.0**53
+"""From here on floats do not tell whole numbers apart."""
+
+
+def check_plain(leaf: Any) -> None:
+    """Raise if a field is traced, or holds keys."""
+    if isinstance(leaf, jax.core.Tracer):
+        fail("records", "traced arrays", "arrays", "Release outside of jax.jit and jax.vmap.", error=TypeError)
+    if isinstance(leaf, jax.Array) and jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        fail("records", "an array of keys", "numbers", "Pass the records themselves.", error=TypeError)
+
+
+def check_array_type(array: Any) -> None:
+    """Raise unless an array is of numbers: by its type alone, whatever they are."""
+    check_plain(array)
+    if isinstance(array, np.ma.MaskedArray):
+        remedy = "Drop or impute what is masked beforehand, and pass a plain array."
+        fail("records", "a masked array, whose mask would be ignored", "a plain array", remedy, error=TypeError)
+    jax_type("records", array.dtype)
+
+
+def jax_type(argument: str, dtype: np.dtype) -> np.dtype:
+    """The type that JAX has for numbers of a type, or an error if they are none."""
+    if dtype.kind not in "biuf" or dtype.itemsize > 8:
+        fail(argument, f"an array of {dtype}", "numbers", "Encode categories as integers.", error=TypeError)
+    return np.dtype(canonicalize_dtype(dtype.newbyteorder("=")))
+
+
+def convert(values: np.ndarray, dtype: np.dtype, largest: float = inf) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers [...] in a type, each by itself, and where the type holds them [...]; elsewhere they are 0.
+
+    It holds what is finite, in its range, and whole if the type is. Whole numbers from `largest` on count as not held.
+    Others are rounded to float64 first, so that what was made a float64 before is the same.
+    """
+    with np.errstate(all="ignore"):
+        wide = values.astype(np.float64)
+        is_whole = wide == np.rint(wide)
+        is_held = np.isfinite(wide) & ~(is_whole & (np.abs(wide) >= largest))
+        if dtype.kind == "f":
+            held = wide.astype(dtype)
+            is_held &= np.isfinite(held)
+        else:
+            if values.dtype.kind not in "iu":
+                is_held &= is_whole & (np.abs(wide) < LARGEST_WHOLE)
+                values = np.where(is_held, wide, 0.0).astype(np.int64)
+            low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+            is_held &= (values >= low) & (values <= high)
+            held = values.astype(dtype)
+    return np.where(is_held, held, np.zeros((), dtype)), is_held
+
+
+def read_column(
+    column: Any, dtype: np.dtype, shape: tuple[int, ...], largest: float = inf
+) -> tuple[np.ndarray, np.ndarray]:
+    """The entries [m, ...] of a column in a type, and which of them [m] are numbers of that shape which it holds.
+
+    Parameters
+    ----------
+    column
+        An array, a list, or the column of a table.
+    dtype
+        One of JAX's types.
+    shape
+        The shape of an entry.
+    largest
+        As in `convert`. Whole numbers of a table are read below 2^53 alone: those beyond may have been made floats, in
+        all rows, by an entry of another row.
+    """
+    if isinstance(column, np.ma.MaskedArray):
+        check_array_type(column)
+    if hasattr(column, "to_numpy"):
+        column, largest = column.to_numpy(), largest if dtype.kind == "f" else LARGEST_WHOLE
+    if isinstance(column, jax.Array):
+        column = np.asarray(column)
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf" and column.shape[1:] == shape:
+        held, is_held = convert(column, dtype, largest)
+        return held, np.all(is_held, axis=tuple(range(1, is_held.ndim)))
+    return read_entries(list(column), dtype, shape, largest)
+
+
+def read_entries(
+    entries: Sequence[Any], dtype: np.dtype, shape: tuple[int, ...], largest: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same of entries of any kind; those of one type at a time."""
+    values, is_held = np.zeros((len(entries), *shape), dtype), np.zeros(len(entries), bool)
+    groups: defaultdict[np.dtype, list[tuple[int, np.ndarray]]] = defaultdict(list)
+    for place, entry in enumerate(entries):
+        if (numbers := read_entry(entry, shape)) is not None:
+            groups[numbers.dtype].append((place, numbers))
+    for group in groups.values():
+        places, numbers_of_type = zip(*group, strict=True)
+        found, held = convert(np.stack(numbers_of_type), dtype, largest)
+        values[[*places]], is_held[[*places]] = found, np.all(held, axis=tuple(range(1, held.ndim)))
+    return values, is_held
+
+
+def read_entry(entry: Any, shape: tuple[int, ...]) -> np.ndarray | None:
+    """The numbers of an entry, or None if it is something else, or of another shape."""
+    try:
+        array = np.asarray(entry.tolist() if isinstance(entry, np.ndarray) and entry.dtype == object else entry)
+    except Exception:  # whatever an entry may raise
+        return None
+    is_number = array.dtype.kind in "biuf" and array.shape == shape and not isinstance(entry, np.ma.MaskedArray)
+    return array if is_number else None
