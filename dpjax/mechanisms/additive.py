@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from dataclasses import dataclass, field
-from math import log, pi, sqrt
+from math import log, pi
 from typing import Any, ClassVar
 
 import jax
@@ -18,7 +18,8 @@ from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.calibrated import FromEpsilon, FromZCDP
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, concentrated, pure, smallest
-from dpjax.numerics.tails import erfcx, log_mills, normal_excess
+from dpjax.numerics.laplace_sums import LaplacesNormal
+from dpjax.numerics.tails import log_mills, normal_excess
 
 __all__ = ["Additive", "Exact"]
 
@@ -154,19 +155,8 @@ class Laplace(FromEpsilon, Additive):
             The mean of y.
         scale : [...]
             The standard deviation of y.
-
-        Notes
-        -----
-        In units of `scale`, with λ = scale / b and r = |value - mean| / scale, the density is
-        exp(-r² / 2) (e(A) + e(B)) / (4 b), where e(x) = exp(x²) erfc(x) and A, B = (λ ∓ r) / √2. For A < 0,
-        e(A) = 2 exp(A²) - e(-A) is taken out, so that nothing overflows.
         """
-        tilt, offset = scale / self.scale, jnp.abs(value - mean) / scale
-        near, far = sqrt(0.5) * (tilt - offset), sqrt(0.5) * (tilt + offset)
-        near_tail, far_tail = erfcx(jnp.abs(near)), erfcx(far)
-        log_peak = jnp.where(near < 0, tilt * (tilt / 2 - offset), -offset * offset / 2)
-        rest = jnp.where(near < 0, 2 + jnp.exp(-near * near) * (far_tail - near_tail), near_tail + far_tail)
-        return log_peak + jnp.log(rest) - jnp.log(4 * jnp.asarray(self.scale))
+        return LaplacesNormal((jnp.asarray(self.scale),), scale).log_density(jnp.abs(value - mean))
 
     def sample_latent_normal(self, key: Key, value: Array, mean: Array, scale: Array) -> Array:
         """A draw of the statistic y given the released value, where y ~ N(mean, scale²), elementwise.

@@ -99,27 +99,35 @@ class Staircase(Additive):
     def noise_variance(self) -> Array:
         """2 Δ³ a Σ_k e^(-kε) (∫ x² on the first part of interval k + e^(-ε) ∫ x² on the rest)."""
         share, fall = jnp.asarray(self.share), jnp.exp(-jnp.asarray(self.epsilon))
+        lost = -jnp.expm1(-jnp.asarray(self.epsilon))  # 1 - fall would lose the digits of a small ε
         first = (share, share**2, share**3 / 3)
         rest = (1 - share, 1 - share**2, (1 - share**3) / 3)
-        moments = (fall * (1 + fall) / (1 - fall) ** 3, fall / (1 - fall) ** 2, 1 / (1 - fall))
+        moments = (fall * (1 + fall) / lost**3, fall / lost**2, 1 / lost)
         total = sum(moment * (one + fall * other) for moment, one, other in zip(moments, first, rest, strict=True))
         return jnp.square(jnp.asarray(self.sensitivity)) * 2 * jnp.exp(self._log_height()) * total
 
     def log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]."""
-        place = jnp.abs(noise) / self.sensitivity
-        steps = jnp.floor(place)
-        steps += (place - steps >= jnp.asarray(self.share)).astype(steps.dtype)
+        _, steps, _ = self._place(noise)
         return self._log_height() - jnp.log(jnp.asarray(self.sensitivity)) - steps * self.epsilon
 
     def log_cdf(self, noise: Array) -> Array:
         """The log-probability [..., d] that a coordinate's noise is at most the given one."""
-        place = jnp.abs(noise) / self.sensitivity
-        steps = jnp.floor(place)
-        inside, share, fall = place - steps, jnp.asarray(self.share), jnp.exp(-jnp.asarray(self.epsilon))
-        left = jnp.where(inside < share, share - inside + fall * (1 - share), fall * (1 - inside))
-        tail = jnp.log(fall / 2 + jnp.exp(self._log_height()) * left) - steps * self.epsilon
+        inside, steps, is_past = self._place(noise)
+        share, epsilon = jnp.asarray(self.share), jnp.asarray(self.epsilon)
+        # What is left of the interval and what is beyond it, in units of the part of the step at this place.
+        left = jnp.where(is_past, 1 - inside, share - inside + jnp.exp(-epsilon) * (1 - share))
+        beyond = jnp.where(is_past, 0.0, -epsilon) - log(2)
+        tail = jnp.logaddexp(beyond, self._log_height() + jnp.log(left)) - steps * epsilon
         return jnp.where(noise < 0, tail, jnp.log1p(-jnp.exp(tail)))
+
+    def _place(self, noise: Array) -> tuple[Array, Array, Array]:
+        """The place within an interval, by how many steps the density has fallen, and whether it is past the step."""
+        place = jnp.abs(noise) / self.sensitivity
+        whole = jnp.floor(place)
+        inside = place - whole
+        is_past = inside >= jnp.asarray(self.share)
+        return inside, whole + is_past.astype(whole.dtype), is_past
 
     def sample_noise(self, key: Key, shape: tuple[int, ...], dtype: Any) -> Array:
         """Draws of the noise, of the given shape and floating dtype."""
@@ -133,8 +141,9 @@ class Staircase(Additive):
 
     def _log_height(self) -> Array:
         """The logarithm of the density at 0 in units of Δ."""
-        share, fall = jnp.asarray(self.share), -jnp.expm1(-jnp.asarray(self.epsilon))
-        return jnp.log(fall) - jnp.log1p(-fall * (1 - share)) - log(2)
+        share, epsilon = jnp.asarray(self.share), jnp.asarray(self.epsilon)
+        log_parts = jnp.logaddexp(jnp.log(share), jnp.log1p(-share) - epsilon)
+        return jnp.log(-jnp.expm1(-epsilon)) - log_parts - log(2)
 
 
 @frozen_pytree

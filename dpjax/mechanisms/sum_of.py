@@ -22,7 +22,7 @@ from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums
 from dpjax.numerics.laplace_sums import LaplacesNormal, UnequalLaplaces, fractions
 from dpjax.numerics.mixed_sums import LaplaceLattice, LaplaceNoise, NormalLattice, WholeAndReal
-from dpjax.numerics.noise_sums import EqualLaplaces, IntegerSum, LaplaceNormal, LaplacePair, half_width, widest
+from dpjax.numerics.noise_sums import EqualLaplaces, IntegerSum, LaplacePair, half_width, widest
 from dpjax.numerics.tails import log_complement
 
 __all__ = ["SumOf"]
@@ -322,7 +322,7 @@ def check_mixed_known(laplaces: tuple[Any, ...], gaussians: tuple[Any, ...], who
 def real_sum(laplaces: tuple[Array, ...], normal: Array | None, is_even: bool) -> Any:
     """The density and the tail of Laplace noise, of one scale or not, and of Normal noise if there is any."""
     if normal is not None:
-        return LaplaceNormal(laplaces[0], normal) if len(laplaces) == 1 else LaplacesNormal(laplaces, normal)
+        return LaplacesNormal(laplaces, normal)
     if len(laplaces) == 1:
         return LaplaceNoise(laplaces[0])
     if len(laplaces) == 2:

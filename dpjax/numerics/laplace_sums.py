@@ -5,21 +5,23 @@ Each distribution is symmetric about zero: its methods take distances of at leas
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from math import prod
+from math import log, prod, sqrt
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array
-from dpjax.numerics.noise_sums import LaplaceNormal, widest
+from dpjax.numerics.noise_sums import widest
+from dpjax.numerics.tails import erfcx
 
 __all__ = ["LaplacesNormal", "UnequalLaplaces", "fractions"]
 
 TERMS = 18
 """Terms of the exponential series of a matrix of norm 1: the next one is below 1e-17."""
 
-MAX_DOUBLINGS = 40
+MAX_DOUBLINGS = 48
+"""Of the places that are divided to a norm of 1/2: up to 1e14 of the narrowest scale."""
 
 
 class UnequalLaplaces(NamedTuple):
@@ -139,15 +141,24 @@ def fractions(scales: Sequence[Any]) -> list[Any]:
 
 
 def weight_beside(own: Any, other: Any) -> Any:
-    """b² / (b² - c²), which is infinite if both are the same."""
-    return 1 / ((1 - other / own) * (1 + other / own))
+    """b² / (b² - c²), which is infinite if both are the same; the difference of like scales is exact."""
+    return own / (own - other) * (own / (own + other))
 
 
 class LaplacesNormal(NamedTuple):
-    """The sum of Laplace noise of scales that differ enough and Normal noise, by partial fractions.
+    """The sum of Normal noise and Laplace noise of one scale, or of several that differ enough.
 
-    It is a mixture of Normal-Laplace distributions, some with negative weights. The more alike two scales are, the more
-    of these cancels.
+    Notes
+    -----
+    Laplace noise of scale b beside N(0, σ²) has the Normal-Laplace distribution of Reed (2006). With λ = σ / b,
+    r = distance / σ and E(x) = exp(x² / 2) erfc(x / √2), its density is exp(-r² / 2) (E(λ + r) + E(λ - r)) / 4b, and
+    P(noise >= distance) is exp(-r² / 2) (2 E(r) - E(λ + r) + E(λ - r)) / 4. For r > λ, E(λ - r) is
+    2 exp((r - λ)² / 2) - E(r - λ). So exp(w (w / 2 - r)) with w = min(λ, r) is taken out of both, and what is left is
+    bounded.
+
+    Several scales give a mixture of such distributions by partial fractions, some with negative weights. The more alike
+    two scales are, the more of these cancels. All parts are divided by the exponential of the widest, which is the
+    largest.
     """
 
     laplaces: tuple[Array, ...]
@@ -155,14 +166,41 @@ class LaplacesNormal(NamedTuple):
 
     def log_density(self, distance: Array) -> Array:
         """The log-density."""
-        return self._mixed(lambda part: part.log_density(distance))
+        wide = widest(self.laplaces)
+        weights = [wide / scale * weight for scale, weight in zip(self.laplaces, fractions(self.laplaces), strict=True)]
+        return self._log_mixture(distance, weights, bounded_density) - jnp.log(4 * wide)
 
     def log_tail(self, distance: Array) -> Array:
         """log P(noise >= distance)."""
-        return self._mixed(lambda part: part.log_tail(distance))
+        return self._log_mixture(distance, fractions(self.laplaces), bounded_tail) - log(4)
 
-    def _mixed(self, log_part: Callable[[LaplaceNormal], Array]) -> Array:
-        logs = [log_part(LaplaceNormal(scale, self.normal)) for scale in self.laplaces]
-        peak = jax.lax.stop_gradient(reduce(jnp.maximum, logs))
-        weighted = [weight * jnp.exp(one - peak) for weight, one in zip(fractions(self.laplaces), logs, strict=True)]
-        return peak + jnp.log(reduce(jnp.add, weighted))
+    def _log_mixture(self, distance: Array, weights: Sequence[Array], bounded: Callable[..., Array]) -> Array:
+        place = distance / self.normal
+        tilts = [self.normal / scale for scale in self.laplaces]
+        least = jnp.minimum(reduce(jnp.minimum, tilts), place)
+        total = jnp.zeros_like(place)
+        for weight, tilt in zip(weights, tilts, strict=True):
+            own = jnp.minimum(tilt, place)
+            total = total + weight * jnp.exp((own - least) * ((own + least) / 2 - place)) * bounded(tilt, place)
+        return least * (least / 2 - place) + jnp.log(total)
+
+
+def bounded_density(tilt: Array, place: Array) -> Array:
+    """4b times the density of one Laplace beside Normal noise, divided by exp(w (w / 2 - r))."""
+    return add_near(tilt - place, scaled_tail(tilt + place))
+
+
+def bounded_tail(tilt: Array, place: Array) -> Array:
+    """4 P(noise >= distance) of it, likewise."""
+    return add_near(tilt - place, 2 * scaled_tail(place) - scaled_tail(tilt + place))
+
+
+def add_near(near: Array, others: Array) -> Array:
+    """E(near) + others, divided by exp(near² / 2) where near < 0."""
+    tail = scaled_tail(jnp.abs(near))
+    return jnp.where(near < 0, 2 + jnp.exp(-jnp.square(near) / 2) * (others - tail), others + tail)
+
+
+def scaled_tail(place: Array) -> Array:
+    """E(x) = exp(x² / 2) erfc(x / √2) for x >= 0."""
+    return erfcx(place * sqrt(0.5))

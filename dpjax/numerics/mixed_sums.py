@@ -60,8 +60,8 @@ class LaplaceLattice(NamedTuple):
     -----
     With q = exp(-1 / t), p = exp(-1 / b), n the whole part of the distance x and φ the rest, the density is
     (1 - q) / (1 + q) / 2b times p^x q p / (1 - q p) + p^φ Σ_(k <= n) q^k p^(n - k) + q^(n + 1) p^(1 - φ) / (1 - q p):
-    the terms of negative whole noise, of noise up to x, and of noise beyond. All are positive, and all three are
-    divided by the larger of q^n and p^n.
+    the terms of negative whole noise, of noise up to x, and of noise beyond. All are positive, and are added up in
+    logarithms: where both scales are small, each of them underflows.
     """
 
     whole: Array
@@ -69,33 +69,29 @@ class LaplaceLattice(NamedTuple):
 
     def log_density(self, distance: Array) -> Array:
         """The log-density."""
-        below, beyond, log_largest, log_weight = self._terms(distance)
-        return log_weight + log_largest + jnp.log(below + beyond) - jnp.log(2 * self.real)
+        below, beyond, _, log_weight = self._terms(distance)
+        return log_weight + jnp.logaddexp(below, beyond) - jnp.log(2 * self.real)
 
     def log_tail(self, distance: Array) -> Array:
         """log P(noise >= distance): of whole noise beyond x, all but the part that real noise takes back."""
-        below, beyond, log_largest, log_weight = self._terms(distance)
-        tilt = 1 / self.whole
-        last = jnp.exp(-jnp.floor(distance) * (tilt - 1 / self._wide) - tilt)
-        return log_weight + log_largest + jnp.log((below - beyond) / 2 + last / -jnp.expm1(-tilt))
-
-    @property
-    def _wide(self) -> Array:
-        return jnp.maximum(self.whole, self.real)
+        below, beyond, all_beyond, log_weight = self._terms(distance)
+        kept = all_beyond + jnp.log1p(-jnp.exp(beyond - all_beyond) / 2)
+        return log_weight + jnp.logaddexp(below + LOG_HALF, kept)
 
     def _terms(self, distance: Array) -> tuple[Array, Array, Array, Array]:
-        """The first two terms together, the third, what they were divided by, and the weight of whole noise."""
+        """Logarithms of the first two terms together, of the third, of Σ_(k > n) q^k, and the weight of whole noise."""
         number = jnp.floor(distance)
         rest = distance - number
-        t, b, wide = 1 / self.whole, 1 / self.real, 1 / self._wide
-        gap = jnp.abs(t - b)
+        t, b = 1 / self.whole, 1 / self.real
+        least, gap = jnp.minimum(t, b), jnp.abs(t - b)
         safe = jnp.where(gap > 0, gap, 1.0)
         ratios = jnp.where(gap > 0, jnp.expm1(-(number + 1) * safe) / jnp.expm1(-safe), number + 1)
-        either = -jnp.expm1(-t - b)
-        negative = jnp.exp(-number * (b - wide) - rest * b - t - b) / either
-        beyond = jnp.exp(-number * (t - wide) - t - (1 - rest) * b) / either
-        log_weight = jnp.log(jnp.tanh(t / 2))
-        return negative + jnp.exp(-rest * b) * ratios, beyond, -number * wide, log_weight
+        log_either = log_complement(-t - b)
+        between = jnp.log(ratios) - number * least - rest * b
+        negative = -number * b - rest * b - t - b - log_either
+        after = -(number + 1) * t
+        beyond = after - (1 - rest) * b - log_either
+        return jnp.logaddexp(negative, between), beyond, after - log_complement(-t), jnp.log(jnp.tanh(t / 2))
 
 
 class WholeAndReal(NamedTuple):
@@ -134,10 +130,10 @@ class WholeAndReal(NamedTuple):
         # Real noise takes its share, until Laplace noise takes all that is left.
         mode = jnp.minimum(distance * own / (own + jnp.square(self.normal)), own / self.tail)
 
-        def log_term(place: Array) -> Array:
-            return self.whole.log_density(jnp.abs(place)) + of_rest(distance - place)
+        def log_term(place: Array, rest: Array) -> Array:
+            return self.whole.log_density(jnp.abs(place)) + of_rest(rest)
 
-        return log_sum(log_term, jnp.round(mode), self.width)
+        return log_sum(log_term, distance, jnp.round(mode), self.width)
 
 
 class NormalLattice(NamedTuple):
@@ -161,18 +157,18 @@ class NormalLattice(NamedTuple):
         """The log-density."""
         normal = NormalNoise(self.scale)
 
-        def log_term(place: Array) -> Array:
-            return self.whole.log_density(jnp.abs(place)) + normal.log_density(jnp.abs(distance - place))
+        def log_term(place: Array, rest: Array) -> Array:
+            return self.whole.log_density(jnp.abs(place)) + normal.log_density(jnp.abs(rest))
 
-        return log_sum(log_term, self._centre(distance), self.width)
+        return log_sum(log_term, distance, self._centre(distance), self.width)
 
     def log_tail(self, distance: Array) -> Array:
         """log P(noise >= distance): Σ_k P(whole >= k) P(x - k <= normal < x - k + 1)."""
 
-        def log_term(place: Array) -> Array:
-            return self.whole.log_at_least(place) + log_interval((distance - place) / self.scale, 1 / self.scale)
+        def log_term(place: Array, rest: Array) -> Array:
+            return self.whole.log_at_least(place) + log_interval(rest / self.scale, 1 / self.scale)
 
-        return log_sum(log_term, self._centre(distance), self.width)
+        return log_sum(log_term, distance, self._centre(distance), self.width)
 
     def _centre(self, distance: Array) -> Array:
         """About where the whole noise is given the distance."""
@@ -189,14 +185,22 @@ def at_least(log_tail: Callable[[Array], Array], place: Array) -> Array:
     return jnp.where(place < 0, log_complement(tail), tail)
 
 
-def log_sum(log_term: Callable[[Array], Array], centre: Array, width: int) -> Array:
-    """The logarithm of the sum of log-concave terms at the whole numbers within `width` of about their mode."""
-    near = jnp.stack([log_term(centre + offset) for offset in (-1, 0, 1)])
-    peak = jax.lax.stop_gradient(jnp.max(near, axis=0))
+def log_sum(log_term: Callable[[Array, Array], Array], distance: Array, centre: Array, width: int) -> Array:
+    """The logarithm of the sum of log-concave terms at the whole numbers within `width` of about their mode.
+
+    A term takes the whole number and what it leaves of the distance. That is taken from what the middle leaves, since
+    floats above 2^24 or 2^53 do not hold every whole number.
+    """
+    left = distance - centre
+
+    def log_at(offset: Array | float) -> Array:
+        return log_term(centre + offset, left - offset)
+
+    peak = jax.lax.stop_gradient(reduce(jnp.maximum, [log_at(offset) for offset in (-1.0, 0.0, 1.0)]))
     peak = jnp.where(jnp.isfinite(peak), peak, 0.0)
 
     def add(step: int, total: Array) -> Array:
-        return total + jnp.exp(log_term(centre + (jnp.asarray(step, centre.dtype) - width)) - peak)
+        return total + jnp.exp(log_at(jnp.asarray(step, centre.dtype) - width) - peak)
 
     return peak + jnp.log(jax.lax.fori_loop(0, 2 * width + 1, add, jnp.zeros_like(peak)))
 

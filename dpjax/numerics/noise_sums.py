@@ -5,7 +5,7 @@ positive, so that nothing cancels.
 """
 
 from collections.abc import Callable, Sequence
-from math import ceil, factorial, lgamma, log, pi, sqrt
+from math import ceil, lgamma, log, pi, sqrt
 from typing import NamedTuple
 
 import jax
@@ -13,39 +13,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array
-from dpjax.numerics.tails import LOG_HALF, log_complement, log_mills
+from dpjax.numerics.tails import LOG_HALF, log_complement
 from dpjax.numerics.theta import log_theta, log_upper_theta
 
-__all__ = ["EqualLaplaces", "IntegerSum", "LaplaceNormal", "LaplacePair", "half_width", "log_normal", "widest"]
+__all__ = ["EqualLaplaces", "IntegerSum", "LaplacePair", "half_width", "log_normal", "widest"]
 
 NUM_BITS = 31
 """Distances are below 2³¹."""
 
 NORMAL_REACH = 9.0
 """Standard deviations beyond which a Normal distribution has no mass in double precision."""
-
-
-class LaplaceNormal(NamedTuple):
-    """Laplace noise of scale b plus N(0, σ²): the Normal-Laplace distribution of Reed (2006)."""
-
-    laplace: Array
-    normal: Array
-
-    def log_density(self, distance: Array) -> Array:
-        """The log-density: φ(r) (M(λ - r) + M(λ + r)) / 2b with λ = σ / b, r = distance / σ, and M Mills' ratio."""
-        tilt, place = self._in_units(distance)
-        both = jnp.logaddexp(log_mills(tilt - place), log_mills(tilt + place))
-        return log_normal(place) + both - jnp.log(2 * self.laplace)
-
-    def log_tail(self, distance: Array) -> Array:
-        """log P(noise >= distance): φ(r) (M(r) - M(λ + r) / 2 + M(λ - r) / 2), where M decreases."""
-        tilt, place = self._in_units(distance)
-        own = log_mills(place)
-        rest = own + jnp.log1p(-jnp.exp(log_mills(tilt + place) - own) / 2)
-        return log_normal(place) + jnp.logaddexp(rest, log_mills(tilt - place) + LOG_HALF)
-
-    def _in_units(self, distance: Array) -> tuple[Array, Array]:
-        return self.normal / self.laplace, distance / self.normal
 
 
 class LaplacePair(NamedTuple):
@@ -86,33 +63,41 @@ class EqualLaplaces(NamedTuple):
     def log_density(self, distance: Array) -> Array:
         """The log-density: exp(-y) times a polynomial of degree m - 1 in y = distance / scale."""
         place = distance / self.scale
-        return polynomial(gamma_difference(self.number), place) - place - jnp.log(self.scale)
+        return log_polynomial(log_gamma_difference(self.number), place) - place - jnp.log(self.scale)
 
     def log_tail(self, distance: Array) -> Array:
         """log P(noise >= distance): the integral of t^p exp(-t) beyond y is p! exp(-y) Σ_(i <= p) y^i / i!."""
-        place, density = distance / self.scale, gamma_difference(self.number)
-        powers = np.arange(self.number)
-        weight = [sum(density[p] * factorial(p) for p in range(i, self.number)) / factorial(i) for i in powers]
-        return polynomial(weight, place) - place
+        place, log_factorials = distance / self.scale, [lgamma(power + 1) for power in range(self.number)]
+        terms = np.add(log_gamma_difference(self.number), log_factorials)
+        logs = np.logaddexp.accumulate(terms[::-1])[::-1] - log_factorials
+        return log_polynomial(logs.tolist(), place) - place
 
 
-def gamma_difference(number: int) -> list[float]:
-    """The coefficients [m] of exp(y) times the density of the difference of two Gamma(m) variables at y >= 0."""
+def log_gamma_difference(number: int) -> list[float]:
+    """The log-coefficients [m] of exp(y) times the density of the difference of two Gamma(m) variables at y >= 0."""
 
-    def coefficient(power: int) -> float:
+    def log_coefficient(power: int) -> float:
         rest = number - 1 - power
         log_weight = lgamma(number + rest) - lgamma(power + 1) - lgamma(rest + 1) - lgamma(number)
-        return float(np.exp(log_weight - (number + rest) * log(2)))
+        return log_weight - (number + rest) * log(2)
 
-    return [coefficient(power) for power in range(number)]
+    return [log_coefficient(power) for power in range(number)]
 
 
-def polynomial(coefficients: Sequence[float], place: Array) -> Array:
-    """The logarithm of a polynomial of nonnegative coefficients at a place >= 0."""
-    total = jnp.zeros_like(place)
-    for coefficient in reversed(coefficients):
-        total = total * place + coefficient
-    return jnp.log(total)
+def log_polynomial(log_coefficients: Sequence[float], place: Array) -> Array:
+    """The logarithm of a polynomial of positive coefficients [m] at a place >= 0.
+
+    It is that of place / m up to m, and one of m / place beyond. So neither coefficients nor powers leave the range of
+    floats.
+    """
+    degree, middle = len(log_coefficients) - 1, float(len(log_coefficients))
+    logs = np.asarray(log_coefficients, float) + np.arange(degree + 1) * log(middle)
+    unit = jnp.maximum(place, middle)
+    up, down = place / unit, middle / unit
+    total, power = jnp.zeros_like(place), jnp.ones_like(place)
+    for coefficient in np.exp(logs - logs.max())[::-1].tolist():
+        total, power = total * up + coefficient * power, power * down
+    return degree * jnp.log(unit / middle) + float(logs.max()) + jnp.log(total)
 
 
 def log_normal(place: Array) -> Array:

@@ -73,8 +73,8 @@ MUTANTS = (
     Mutant(
         "Staircase noise steps down at the wrong side of its share",
         "mechanisms/staircase.py",
-        "(place - steps >= jnp.asarray(self.share))",
-        "(place - steps < jnp.asarray(self.share))",
+        "is_past = inside >= jnp.asarray(self.share)",
+        "is_past = inside < jnp.asarray(self.share)",
         ("mechanisms/test_staircase.py",),
     ),
     Mutant(
@@ -255,8 +255,8 @@ MUTANTS = (
     Mutant(
         "The tail of a sum of both kinds of Laplace noise forgets what real noise takes back",
         "numerics/mixed_sums.py",
-        "(below - beyond) / 2 + last",
-        "below / 2 + last",
+        "all_beyond + jnp.log1p(-jnp.exp(beyond - all_beyond) / 2)",
+        "all_beyond",
         ("mechanisms/test_mixed_sums.py",),
     ),
     Mutant(

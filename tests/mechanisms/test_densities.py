@@ -1,0 +1,71 @@
+"""Densities and tails of all additive noise against 50 digits, in either precision, however far out and however unlike.
+
+A float is off by half a unit in its last place, ε / 2 of it. Where a log-density is -d, that moves it by about ε d, as
+it falls by its own size in one relative unit of the distance, or by twice that. So tolerances are in units of
+ε max(1, |log p|) nats, and say how many times that rounding is lost.
+"""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import dpjax
+from dpjax.mechanisms import Additive, Gaussian, Laplace, SumOf
+from tests.mechanisms.exact_densities import KINDS, read
+
+USUAL = 16.0
+TOLERANCE = {
+    "Staircase": 128.0,  # where ε = 128, which is subtracted
+    "forty equal Laplaces": 64.0,  # logarithms of coefficients of this size
+    "two Laplaces and Gaussian": 32.0,  # partial fractions of like scales
+    "three discrete Laplaces": 32.0,
+}
+"""In units of ε max(1, |log p|) nats, for kinds of which it is not `USUAL`."""
+
+
+def check_logs(found: np.ndarray, exact: np.ndarray, tolerance: float) -> None:
+    """Raise unless all logarithms agree to so many units."""
+    unit = float(jnp.finfo(jnp.result_type(float)).eps) * np.maximum(1.0, np.abs(exact))
+    with np.errstate(invalid="ignore"):
+        error = np.where(np.isneginf(exact) & np.isneginf(found), 0.0, np.abs(found - exact) / unit)
+    assert np.all(error <= tolerance), (found[~(error <= tolerance)], exact[~(error <= tolerance)])
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_noise_is_right_in_fifty_digits(name: str) -> None:
+    """Finds squares that cancel, sums that underflow, and whole places that floats do not hold."""
+    rows, kind = read()[name], KINDS[name]
+    mechanism = kind.build(*(jnp.asarray(numbers) for numbers in rows.T[:-3].astype(float)))
+    distance, (density, upper) = jnp.asarray(rows[:, -3]), rows.T[-2:]
+    assert type(mechanism).log_survival is Additive.log_survival  # the distribution function, reflected
+    law = jax.jit(lambda built, x: (built.log_noise(x), jax.vmap(built.log_cdf)(jnp.stack([-x, x]))))
+    found, (below, beside) = (np.asarray(each, float) for each in law(mechanism, distance))
+    check_logs(found, density, TOLERANCE.get(name, USUAL))
+    check_logs(below, upper, TOLERANCE.get(name, USUAL))
+    # P(noise <= x) is 1 - P(noise >= x), and what whole noise has at x.
+    rest = 1 - np.exp(upper) + kind.is_whole * np.exp(density)
+    np.testing.assert_allclose(np.exp(beside), rest, rtol=0, atol=64 * jnp.finfo(distance.dtype).eps)
+
+
+def test_a_posterior_that_was_wrong_where_the_gaussian_is_narrow() -> None:
+    """Five records N(μ, 1), μ ~ N(0, 90²), and Laplace noise of scale 120 beside a rounding error of 0.03.
+
+    The sum is normal, and so is μ given it: a grid over the sum says mean 157.3 and standard deviation 36.6.
+    """
+    total, deviation = np.linspace(-3000.0, 3000.0, 6001), np.sqrt(25 * 90.0**2 + 5)
+    noise = SumOf([Laplace(120.0), Gaussian(0.03)])
+    log_noise = np.asarray(jax.jit(noise.log_noise)(jnp.asarray(900.0 - total, float)), float)
+    log_weight = log_noise - (total / deviation) ** 2 / 2
+    weight = np.exp(log_weight - log_weight.max())
+    mean = 5 * 90.0**2 / deviation**2 * total
+    first = np.sum(weight * mean) / weight.sum()
+    second = np.sum(weight * (mean - first) ** 2) / weight.sum() + 90.0**2 * 5 / deviation**2
+    np.testing.assert_allclose([first, second**0.5], [157.3, 36.6], atol=0.06)
+
+
+@pytest.mark.x32
+def test_steps_of_little_epsilon_have_their_variance() -> None:
+    """1 - exp(-ε) loses the digits of a small ε, and to the third power."""
+    variance = dpjax.mechanisms.Staircase(epsilon=2.5e-7, sensitivity=1.0).noise_variance
+    np.testing.assert_allclose(variance, 2 / 2.5e-7**2, rtol=1e-3)
