@@ -18,6 +18,7 @@ from dpjax.base import Array, Imputation, Key, Latent, Model, Parameters, Record
 from dpjax.clt import Size, check_problem, default_points, draw
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.records.forms import OwnLatentData
+from dpjax.data_augmentation.records.possible import excludes_counts, with_possible_counts
 from dpjax.data_augmentation.refresh import RefreshTuning, fit_refresh
 from dpjax.mcmc.inputs import refused_by_name
 from dpjax.mcmc.run import PosteriorRun, tune_to_draws
@@ -157,10 +158,12 @@ def draw_candidate(
     model: Model, release: PrivateRelease, misfit: Misfit, key: Key, initial: Parameters | None
 ) -> Candidate:
     """One candidate: parameters from the prior unless given, and records from the model."""
-    parameter_key, record_key, choice_key = jax.random.split(key, 3)
+    parameter_key, record_key, choice_key, *count_keys = jax.random.split(key, 4 if excludes_counts(release) else 3)
     parameters = model.sample_prior(parameter_key) if initial is None else initial
-    position = draw_position_at(record_key, model, parameters, release.n)
-    state = init_state(release, position._replace(records=release.hold(position.records)))
+    records = release.hold(draw_position_at(record_key, model, parameters, release.n).records)
+    for count_key in count_keys:
+        records = with_possible_counts(count_key, model, release, parameters, records)
+    state = init_state(release, Position(parameters, records))
     found = is_possible(model, release, state)
     # The largest of log-weight plus Gumbel noise is a draw with probability proportional to weight.
     score = state.latent.log_density / TEMPERATURE + jax.random.gumbel(choice_key)

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, fail, summarize_error
 from dpjax.base import Array, Key, Records
-from dpjax.mechanisms.base import Mechanism, convert_mechanisms
+from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
 from dpjax.mechanisms.by_record import channel_of, over_records, record_axes
 from dpjax.release.checks import (
     as_local_values,
@@ -100,6 +100,13 @@ class FieldValues:
         """The log-density [n, c] of each value given candidates [n, c] or [n, c, k] of its own record's field."""
         over_candidates = jax.vmap(log_density, in_axes=(None, None, 0))
         return self.over_records(over_candidates, self._released_as(candidates), candidates)
+
+    def possible_ends(self) -> tuple[Array, Array]:
+        """The least and the greatest number [n] or [n, k] that can have given each value; ±∞ where none is excluded."""
+        values = as_floating(self.values)
+        if not self.channel.excludes_sums:
+            return jnp.full_like(values, -jnp.inf), jnp.full_like(values, jnp.inf)
+        return self.channel.possible_sums(values)
 
     def over_records(self, function: Callable[..., Any], *arrays: Array) -> Any:
         """What ``function(channel, *rows)`` returns for the channel of each record and its rows of arrays [n, ...]."""

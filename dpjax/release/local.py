@@ -93,6 +93,15 @@ class LocalRelease(FieldValues, Described):
         return show("LocalRelease", what, self.channel, self.values, self.n)
 
     @property
+    def missing(self) -> dict[str, Array]:
+        """Which values of each field are missing: of none."""
+        return {}
+
+    def noisy_parts(self, name: str) -> dict[str, FieldValues]:
+        """What was released of a field through channels: the values, if it is their field."""
+        return {name: self} if name == self.field else {}
+
+    @property
     def is_noisy_sum(self) -> bool:
         """No sum was released."""
         return False

@@ -136,7 +136,7 @@ MUTANTS = (
     Mutant(
         "The answers of all persons are drawn with one key",
         "release/fields.py",
-        "jax.vmap(self.channel.sample)(jax.random.split(key, self.n), truth)",
+        "self.over_records(sample, jax.random.split(key, self.n), truth)",
         "jax.vmap(self.channel.sample, (None, 0))(key, truth)",
         ("release/test_local_release.py",),
     ),

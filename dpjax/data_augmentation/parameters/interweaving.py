@@ -17,7 +17,7 @@ from dpjax.data_augmentation.parameters.centred import build_log_likelihood
 from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density, noncentred_coordinates
 from dpjax.data_augmentation.parameters.kernels import elliptical_slice
 from dpjax.data_augmentation.records.local import choose_candidates, count_doublings, draw_windows, log_weights
-from dpjax.data_augmentation.records.microdata import choose_levels, find_levels
+from dpjax.data_augmentation.records.microdata import find_levels
 from dpjax.models.unconstrained import constrain, to_vector
 from dpjax.numerics import all_finite, tree_where
 from dpjax.release import LocalRelease, Microdata, PrivateRelease, Release
@@ -189,7 +189,7 @@ def build_enumerated_step(
             return levels.log_weights(model, moved, records)
 
         moved, finite, info = move_summed(move_key, model, tuning, parameters, weigh)
-        again = choose_levels(choice_key, levels.values, weigh(moved), records).records
+        again = levels.choose(choice_key, weigh(moved), records).records
         return tree_where(finite, moved, parameters), tree_where(finite, again, records), make_report(info, finite)
 
     return step

@@ -157,6 +157,9 @@ def count_doublings(release: LocalRelease) -> Array:
 
     one = (release.channel, release.values[0])
     deviation = release.over_records(deviation_of, release.values) if release.varies else deviation_of(*one)
+    least, most = release.possible_ends()
+    span = jnp.where(jnp.isfinite(most - least), most - least, 0.0)
+    deviation = jnp.maximum(deviation, (span if release.varies else jnp.max(span)) / NOISE_WIDTHS)
     wanted = jnp.log2(NOISE_WIDTHS * deviation / WINDOW)
     return jnp.clip(jnp.ceil(jnp.nan_to_num(wanted)), 0, MAX_DOUBLINGS).astype(int)
 

@@ -238,30 +238,51 @@ class Levels(NamedTuple):
 
     Attributes
     ----------
+    release
+        What was released; its exact values stay as they are, also those that are none of the levels.
     values
         The combinations [c].
     log_released
         The log-density [c, n] of what was released of these fields, given each of them.
     """
 
+    release: Microdata
     values: Records
     log_released: Array
 
     def log_weights(self, model: Model, parameters: Parameters, records: Records) -> Array:
         """The log-density [c, n] of each record with these values in it, and of what was released of them."""
-        if model.exchangeable and set(self.values) == set(records):
+        if model.exchangeable and set(self.values) == set(records) and not set(self.values) & set(self.release.exact):
             return proper_density(model.log_density(parameters, self.values)[:, None] + self.log_released)
 
         def everywhere(level: Records) -> Array:
             filled = {name: jnp.broadcast_to(leaf, records[name].shape) for name, leaf in level.items()}
-            return model.log_density(parameters, records | filled)
+            return model.log_density(parameters, self.release.hold(records | filled))
 
         return proper_density(jax.vmap(everywhere)(self.values) + self.log_released)
 
+    def choose(self, key: Key, log_weights: Array, records: Records) -> Moved:
+        """The records with fields drawn by weights [c, n]; as they are where all of these are impossible."""
+        cells, possible = select_indices(log_weights, jax.random.uniform(key, log_weights.shape[1:]))
+        drawn = self.release.hold(records | jax.tree.map(lambda leaf: leaf[cells], self.values))
+        return Moved(tree_where(possible, drawn, records), possible, jnp.array(0))
+
 
 def find_levels(release: Microdata, values: Records) -> Levels:
-    """The possible values of hidden fields, with the densities of what was released of them."""
-    return Levels(values, release.log_densities_of_support(values).T)
+    """The possible values of hidden fields, with the densities of what was released of them.
+
+    An exact value that is none of the levels, such as a large count beside codes of small ones, counts as the first.
+    """
+    log_released = jnp.zeros((release.n, leading_size(values)))
+    for key, field in release.fields.items():
+        if field.field in values:
+            terms = field.log_densities_of_support(values)
+            if field.channel.exact:
+                unlisted = ~jnp.any(jnp.isfinite(terms), axis=1, keepdims=True)
+                first = jax.vmap(lambda level, levels=values[key]: jnp.all(level == levels[0]))(values[key])
+                terms = jnp.where(unlisted, jnp.where(first, 0.0, -jnp.inf), terms)
+            log_released += release.of_seen(key, terms)
+    return Levels(release, values, log_released.T)
 
 
 def draw_levels(model: Model, release: Microdata, values: Records) -> Move:
@@ -272,7 +293,7 @@ def draw_levels(model: Model, release: Microdata, values: Records) -> Move:
     levels = find_levels(release, values)
 
     def move(rng_key: Key, parameters: Parameters, records: Records) -> Moved:
-        return choose_levels(rng_key, levels.values, levels.log_weights(model, parameters, records), records)
+        return levels.choose(rng_key, levels.log_weights(model, parameters, records), records)
 
     return move
 
@@ -286,14 +307,6 @@ def values_summed_out(model: Model, release: PrivateRelease) -> Records | None:
         return None
     groups, others = split_hidden(model, release, hidden)
     return groups[0] if len(groups) == 1 and not others else None
-
-
-def choose_levels(key: Key, values: Records, log_weights: Array, records: Records) -> Moved:
-    """The records with fields drawn by weights [c, n]; as they are where all of these are impossible."""
-    cells, possible = select_indices(log_weights, jax.random.uniform(key, log_weights.shape[1:]))
-    drawn = jax.tree.map(lambda leaf: leaf[cells], values)
-    kept = {name: records[name] for name in values}
-    return Moved(records | tree_where(possible, drawn, kept), possible, jnp.array(0))
 
 
 def draw_normal(model: Model, release: Microdata) -> Move:
