@@ -104,7 +104,7 @@ benchmarks: $(VENV)/installed
 # Writes the newest versions that pip finds for this Python into its constraints file.
 lock:
 	$(PYTHON) -m venv --clear $(VENV)-lock
-	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check ".[plots,census,data,privacy,opendp,test,dev,docs]"
+	$(VENV)-lock/bin/python -m pip install --quiet --disable-pip-version-check ".[plots,census,formula,data,privacy,opendp,test,dev,docs]"
 	$(VENV)-lock/bin/python -m pip freeze --exclude dpjax > constraints/python$(PYTHON_VERSION).txt
 	rm -rf $(VENV)-lock
 
@@ -114,7 +114,7 @@ clean:
 $(VENV)/installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpjax needs Python 3.11 or newer: make PYTHON=...")'
 	$(PYTHON) -m venv $(VENV)
-	$(INSTALL) --editable ".[plots,census,data,privacy,opendp,test]"
+	$(INSTALL) --editable ".[plots,census,formula,data,privacy,opendp,test]"
 	touch $@
 
 $(VENV)/installed-dev: $(VENV)/installed

@@ -1,5 +1,9 @@
 """Complete-data models: priors, densities of records, and what samplers can use of them."""
 
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dpjax._util.lazy import lazy_names
 from dpjax.base import Model, NonCentred
 from dpjax.models.beta import beta
 from dpjax.models.categorical import categorical
@@ -18,6 +22,11 @@ from dpjax.models.priors import (
 )
 from dpjax.release.unknown_count import NegativeBinomialCount, PoissonCount, UniformCount
 
+if TYPE_CHECKING:
+    formula: Callable[..., Model]
+else:
+    __getattr__, __dir__ = lazy_names(__name__, {"dpjax.adapters.formula": "formula"})
+
 __all__ = [
     "GammaPrior",
     "InverseGammaPrior",
@@ -34,6 +43,7 @@ __all__ = [
     "check_model",
     "dirichlet",
     "exponential",
+    "formula",
     "linear_regression",
     "naive_bayes",
     "normal",

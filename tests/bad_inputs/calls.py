@@ -271,6 +271,12 @@ OWN: dict[str, dict[str, Any]] = {
     "dpjax.models.dirichlet": {"shape_prior": GAMMA, "dim": 2},
     "dpjax.models.NegativeBinomialCount": {"size": 2.0},
     "dpjax.models.exponential": {"rate_prior": 1.0},
+    "dpjax.models.formula": {
+        "formula": "y ~ x",
+        "data": {"x": VECTOR},
+        "family": "poisson",
+        "priors": {"x": dpjax.models.NormalPrior(0.0, 1.0)},
+    },
     "dpjax.models.linear_regression": {
         "covariate_mean": VECTOR,
         "covariate_cov": np.eye(2),

@@ -65,6 +65,7 @@ BAD: dict[str, dict[str, Any]] = {
 """By kind: what no function takes for such an argument. None stands apart where it is a default."""
 
 TAKEN = {
+    ("dpjax.models.formula", "fields", "nothing"): "no column is read, as by default",
     ("dpjax.releases.suppressed", "value", "NaN"): "a count that was suppressed",
     ("dpjax.mixture.register_tractable", "channel", "a class"): "what it asks for",
     ("dpjax.mixture.register_tractable", "component", "a class"): "what it asks for",

@@ -40,6 +40,13 @@ def inspect(
     TypeError, ValueError
         See `dpjax.from_numpyro`.
     """
+    return check_exchangeability(find_layout(function, records, n, arguments))
+
+
+def find_layout(
+    function: Callable[..., Any], records: Sequence[str], n: int | None, arguments: dict[str, Any]
+) -> Layout:
+    """The layout of a NumPyro model whose records are taken to be independent, without running it."""
     names = check_names(function, records)
     arguments, takes_size = complete_arguments(function, names, arguments)
     size = choose_size(function, names, arguments) if n is None else check_count("n", n, "Pass a number of records.")
@@ -67,7 +74,7 @@ def inspect(
         fail("n", given, "the size of the plate", "Leave n out, or let the plate take it.")
     refusals.check_known(layout)
     refusals.check_shapes(layout)
-    return check_exchangeability(replace(layout, program=identify_program(layout)))
+    return replace(layout, program=identify_program(layout))
 
 
 def check_names(function: Any, records: Any) -> tuple[str, ...]:

@@ -131,14 +131,14 @@ class Facts(NamedTuple):
     is_normal: bool
 
 
-def find_facts(densities: ModelDensities, exchangeable: bool) -> Facts:
-    """The facts of a model that was inspected."""
+def find_facts(densities: ModelDensities, exchangeable: bool, effects: tuple[str, ...] | None = None) -> Facts:
+    """The facts of a model that was inspected; `effects` are those of the facts, if they are known."""
     layout, support = densities.layout, find_support(densities.layout)
     return Facts(
         exchangeable=exchangeable,
         num_records=layout.size if layout.fixed or has_prior_of_size(densities) else None,
         unconstrained=densities.is_unconstrained(),
-        effects=find_effects(layout),
+        effects=find_effects(layout) if effects is None else effects,
         quantities=find_quantities(densities),
         support=support,
         kinds=find_kinds(layout) if support is None else None,

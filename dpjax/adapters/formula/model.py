@@ -1,0 +1,301 @@
+"""A regression in one line: the model of a formula in R's language."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.pytree import static
+from dpjax._util.validation import (
+    check_array,
+    check_flag,
+    check_instance,
+    check_number,
+    check_positive_number,
+    describe,
+    fail,
+)
+from dpjax._util.words import describe_model, quantity
+from dpjax.adapters.formula.families import Family, find_family
+from dpjax.adapters.formula.priors import Priors, Units, prior_in_words
+from dpjax.adapters.formula.program import SIGMA, Common, Design, Group, regression
+from dpjax.adapters.formula.reading import CommonTerm, GroupTerm, Terms, read_formula, read_frame
+from dpjax.adapters.numpyro.densities import ModelDensities
+from dpjax.adapters.numpyro.inspection import find_layout
+from dpjax.adapters.numpyro.model import NumPyroModel, find_facts
+from dpjax.adapters.numpyro.noncentred import Standardised
+from dpjax.base import Array, Model
+from dpjax.models.checks import check_model
+
+__all__ = ["formula"]
+
+
+def formula(
+    formula: str,
+    data: Any,
+    family: str = "gaussian",
+    priors: Mapping[str, Any] | None = None,
+    *,
+    response_mean: float | None = None,
+    response_sd: float | None = None,
+    fields: Sequence[str] = (),
+    centred: bool = False,
+) -> Model:
+    """The regression that a formula in R's language states, with weakly informative priors.
+
+    The left side names the confidential field that was released; `data` need not have it, and it is not read there.
+    Parameters have the names of terms: ``Intercept``, one for each term, ``1|state`` for group effects and
+    ``1|state_sigma`` for their standard deviation, ``sigma``, ``nu`` and ``alpha``. Entries have the names of levels.
+
+    Parameters
+    ----------
+    formula
+        As R and Bambi have it: ``y ~ x + z``, interactions ``x:z`` and ``x*z``, no intercept ``0 + x``, group effects
+        ``(1 | g)`` and ``(x | g)``, ``offset(log(x))``, ``C(x)``, ``scale(x)``, ``bs(x, df=4)``. The left side of the
+        binomial family is ``p(successes, trials)``; trials are a column or a number.
+    data
+        A data frame of pandas, or columns by name: one row for each record, in the order of the release, with all
+        covariates. They are public.
+    family
+        ``"gaussian"`` (or ``"normal"``), ``"t"``, ``"bernoulli"``, ``"binomial"``, ``"poisson"`` or
+        ``"negativebinomial"``.
+    priors
+        By the names of parameters, distributions of NumPyro or priors of `dpjax.models` in place of the default ones,
+        each for all entries of a parameter or with one entry for each.
+    response_mean
+        The mean that the response may have, for the default priors of the families ``"gaussian"`` and ``"t"``. It is to
+        be public, or taken from the release.
+    response_sd
+        Its standard deviation, in the same way.
+    fields
+        The names of columns that the released statistic reads, such as the group of a grouped sum. Those of text become
+        whole numbers with the names of their levels.
+    centred
+        Whether group effects are updated as they are. By default they are divided by their standard deviation, which is
+        right where the release says little of a group. Where it says much, ``centred=True`` needs fewer steps.
+
+    Returns
+    -------
+    Model
+        ``describe()`` prints the priors. Where parameters are updated on the real line, they are standardised by their
+        priors.
+
+    Raises
+    ------
+    ImportError
+        If formulae is not installed.
+    TypeError, ValueError
+        If the formula cannot be read, if a column is missing or has gaps, or if a prior does not fit.
+
+    Notes
+    -----
+    The default priors are scaled as those of Bambi and rstanarm [1]_, with sd(y) = 1 and mean(y) = 0 where the
+    response has no scale: the linear predictor at the means of the covariates is N(mean(y), (2.5 sd(y))²), a
+    coefficient N(0, (2.5 sd(y) / sd(x))²), the standard deviation of group effects half-Normal with the scale of the
+    intercept or of the coefficient, ``sigma`` half-Student with four degrees of freedom and scale sd(y), ``nu``
+    Gamma(2, 0.1) and ``alpha`` half-Cauchy(1). The prior of ``Intercept`` is that at the means of the covariates, if it
+    is given, too.
+
+    References
+    ----------
+    .. [1] Capretto, T. and others (2022). Bambi: A simple interface for fitting Bayesian linear models in Python.
+       Journal of Statistical Software 103(15).
+
+    Examples
+    --------
+    >>> counties = {"poverty": [0.1, 0.3, 0.2, 0.4], "state": ["A", "A", "B", "B"], "population": [900, 700, 800, 500]}
+    >>> model = formula("cases ~ poverty + (1 | state) + offset(log(population))", counties, family="poisson")
+    >>> print(model.describe().partition("parameters:")[0])
+    cases ~ poverty + (1 | state) + offset(log(population))
+      cases: poisson; the linear predictor is the logarithm of the mean
+      Intercept ~ Normal(loc 0, scale 2.5), at the means of the covariates
+      poverty ~ Normal(loc 0, scale 22.36)
+      1|state_sigma ~ HalfNormal(scale 2.5)
+      1|state ~ Normal(loc 0, scale 1|state_sigma), 2 groups
+    """
+    chosen, frame = find_family(family), read_frame(data)
+    terms = read_formula(formula, frame)
+    check_family(chosen, terms)
+    check_flag("centred", centred)
+    design = make_design(terms, chosen, read_priors(priors, chosen, response_mean, response_sd), len(frame))
+    return build(design, formula, *read_fields(fields, frame, (terms.response.name, *design.parameters)), centred)
+
+
+class FormulaModel(NumPyroModel):
+    """The model of a formula."""
+
+    text: str = static()
+    levels: tuple[tuple[str, tuple[str, ...]], ...] = static()
+    centred: bool = static()
+
+    def __repr__(self) -> str:
+        return f"FormulaModel({self.text!r}, {self.design.family.name!r}, {quantity(self.design.size, 'record')})"
+
+    def __reduce__(self) -> Any:
+        arguments = dict(self.arguments)
+        return partial(build, arguments.pop("design"), self.text, arguments, self.levels, self.centred), ()
+
+    @property
+    def design(self) -> Design:
+        """The terms with their columns and priors."""
+        design: Design = self.arguments["design"]
+        return design
+
+    @property
+    def standardised(self) -> Standardised:
+        """The coordinates in which parameters with a location and a scale are standardised."""
+        left = {term.name for term in self.design.groups} if self.centred else set()
+        return Standardised(self.layout, tuple(name for name in self.facts.effects if name not in left))
+
+    @property
+    def unconstrain(self) -> Any:
+        """From the parameters to standardised coordinates."""
+        return self.standardised.unconstrain
+
+    @property
+    def constrain(self) -> Any:
+        """Its inverse."""
+        return self.standardised.constrain
+
+    @property
+    def log_jacobian(self) -> Any:
+        """The log-determinant of the inverse."""
+        return self.standardised.log_jacobian
+
+    @property
+    def level_names(self) -> dict[str, tuple[str, ...]]:
+        """The names of the levels of fields of text."""
+        return dict(self.levels)
+
+    def entry_labels(self, level_names: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[tuple[str, ...], ...]]:
+        """The names of columns and groups."""
+        del level_names
+        common = self.design.common
+        labels: dict[str, tuple[tuple[str, ...], ...]] = {one.name: (one.labels,) for one in common if one.labels}
+        for term in self.design.groups:
+            axis = (term.labels,) if term.labels else ()
+            labels[term.name] = (*axis, term.groups)
+            if axis:
+                labels[term.name + SIGMA] = axis
+        return labels
+
+    def describe(self) -> str:
+        """The formula, the family and the priors, and what is said of any model."""
+        return "\n".join([self.text, *(f"  {line}" for line in list_priors(self.design)), describe_model(self)])
+
+
+def build(
+    design: Design, text: str, columns: dict[str, Any], levels: tuple[tuple[str, tuple[str, ...]], ...], centred: bool
+) -> Model:
+    """The model of a design, with columns that are fields of its records, and their levels."""
+    layout = find_layout(regression, [design.response, *columns], None, {"design": design} | columns)
+    is_alike = design.is_alike and not columns
+    layout = replace(layout, fixed=not is_alike)
+    facts = find_facts(ModelDensities(layout), is_alike, design.standardised)
+    model = FormulaModel(layout, facts, text, levels, centred)
+    check_model(model)
+    return model
+
+
+def list_priors(design: Design) -> list[str]:
+    """The family and the prior of each parameter, one a line."""
+    lines = [f"{design.response}: {design.family.name}; the linear predictor is {design.family.link}"]
+    if design.intercept is not None:
+        where = ", at the means of the covariates" if design.common else ""
+        lines.append(f"Intercept ~ {prior_in_words(design.intercept)}{where}")
+    lines += [f"{term.name} ~ {prior_in_words(term.prior)}" for term in design.common]
+    for term in design.groups:
+        lines.append(f"{term.name}{SIGMA} ~ {prior_in_words(term.prior)}")
+        lines.append(f"{term.name} ~ Normal(loc 0, scale {term.name}{SIGMA}), {quantity(len(term.groups), 'group')}")
+    own = zip(design.family.own, design.own, strict=True)
+    return lines + [f"{name} ~ {prior_in_words(prior)}" for name, prior in own]
+
+
+def check_family(family: Family, terms: Terms) -> None:
+    """Raise unless the left side has trials where the family needs them, and only there."""
+    has_trials = terms.trials is not None
+    if has_trials != family.has_trials:
+        name, how = terms.response.name, "with" if has_trials else "without"
+        given = f"{name!r} {how} trials on the left side, for the family {family.name!r}"
+        remedy = f'Write "p({name}, trials) ~ ..." for the binomial family, and "{name} ~ ..." for others.'
+        fail("formula", given, "trials" if family.has_trials else "no trials", remedy)
+
+
+def read_priors(priors: Any, family: Family, mean: Any, sd: Any) -> Priors:
+    """The priors that were given, and the units of the default ones."""
+    given = {} if priors is None else priors
+    check_instance("priors", given, Mapping, 'Pass {"Intercept": NormalPrior(0.0, 1.0)}, for instance.')
+    if mean is not None:
+        check_number("response_mean", mean)
+        check_array("response_mean", mean, np.isfinite, "a finite number", "Pass the mean that the response may have.")
+    if sd is not None:
+        check_positive_number("response_sd", sd)
+    for name, value in (("response_mean", mean), ("response_sd", sd)):
+        if value is not None and not family.has_scale:
+            remedy = "Leave it out, or pass a prior for the intercept."
+            fail(name, describe(value), f"nothing for the family {family.name!r}", remedy)
+    return Priors(given, Units(mean, sd) if family.has_scale else Units(0.0, 1.0))
+
+
+def make_design(terms: Terms, family: Family, priors: Priors, size: int) -> Design:
+    """The terms with their priors, as arrays."""
+    design = Design(
+        common=tuple(make_common(term, terms.has_intercept, priors) for term in terms.common),
+        groups=tuple(make_group(term, priors) for term in terms.groups),
+        intercept=priors.intercept() if terms.has_intercept else None,
+        own=tuple(map(priors.own, family.own)),
+        offset=None if terms.offset is None else as_array(terms.offset),
+        trials=terms.trials if terms.trials is None or np.ndim(terms.trials) == 0 else jnp.asarray(terms.trials),
+        family=family,
+        response=terms.response.name,
+        size=size,
+    )
+    priors.check_names()
+    return design
+
+
+def make_common(term: CommonTerm, centred: bool, priors: Priors) -> Common:
+    """A term of all records."""
+    mean = np.mean(term.columns, axis=0) * centred
+    prior = priors.coefficients(term.name, term.columns)
+    return Common(as_array(term.columns), as_array(mean), prior, term.name, term.labels)
+
+
+def make_group(term: GroupTerm, priors: Priors) -> Group:
+    """A term of groups."""
+    columns = None if term.columns is None else as_array(term.columns)
+    prior = priors.group(term.name + SIGMA, term.columns)
+    numbers = range(columns.shape[1] if columns is not None and columns.ndim == 2 else 0)
+    labels = term.labels or tuple(map(str, numbers))
+    return Group(columns, jnp.asarray(term.group), prior, term.name, labels, term.groups)
+
+
+def as_array(numbers: Any) -> Array:
+    """Numbers in the default type of floats."""
+    return jnp.asarray(numbers, float)
+
+
+def read_fields(
+    fields: Any, frame: Any, taken: tuple[str, ...]
+) -> tuple[dict[str, Array], tuple[tuple[str, tuple[str, ...]], ...]]:
+    """The columns that are fields of the records, and the levels of those of text."""
+    if isinstance(fields, str) or not isinstance(fields, Sequence) or not all(isinstance(name, str) for name in fields):
+        fail("fields", repr(fields), "names of columns", 'Pass ("state",), for instance.', error=TypeError)
+    columns, levels = {}, []
+    for name in fields:
+        if name not in frame.columns or name in (*taken, *RESERVED):
+            remedy = "Name covariates that the released statistic reads, and give a copy of a parameter's another name."
+            fail("fields", repr(name), "columns of data, with other names than response and parameters", remedy)
+        values = np.asarray(frame[name])
+        if values.dtype.kind not in "biuf":
+            found, values = np.unique(values.astype(str), return_inverse=True)
+            levels.append((name, tuple(map(str, found))))
+        columns[name] = as_array(values) if values.dtype.kind == "f" else jnp.asarray(values)
+    return columns, tuple(levels)
+
+
+RESERVED = ("design", "n")
+"""Names of other arguments of the program."""
