@@ -21,6 +21,7 @@ from dpjax.numerics.linear_algebra import LOG_TWO_PI
 
 __all__ = [
     "LARGEST_MEAN",
+    "binomial_log_probability",
     "draw_binomial",
     "draw_multinomial",
     "draw_negative_binomial",
@@ -259,6 +260,20 @@ def negative_binomial_log_probability(n: ArrayLike, mean: ArrayLike, size: Array
     deviances = deviance(value, total * share, distance) + deviance(size, total * (size / (size + mean)), -distance)
     above = jnp.log(size / total) + errors - deviances - (LOG_TWO_PI + jnp.log(size) + jnp.log(value / total)) / 2
     return within(n, -size * jnp.log1p(mean / size), above)
+
+
+def binomial_log_probability(n: ArrayLike, trials: ArrayLike, probability: ArrayLike) -> Array:
+    """log P(n) of the binomial distribution, elementwise for probabilities between 0 and 1; −inf outside 0..trials."""
+    probability = jnp.asarray(probability, float)
+    rest = jnp.asarray(trials, int) - jnp.asarray(n, int)
+    number, value, other = positive(trials), positive(n), positive(rest)
+    mean = number * probability
+    distance = distance_from(n, mean)
+    errors = stirling_error(number) - stirling_error(value) - stirling_error(other)
+    deviances = deviance(value, mean, distance) + deviance(other, number - mean, -distance)
+    between = errors - deviances - (LOG_TWO_PI + jnp.log(value) + jnp.log(other / number)) / 2
+    above = jnp.where(rest > 0, between, number * jnp.log(probability))
+    return jnp.where(rest < 0, -jnp.inf, within(n, number * jnp.log1p(-probability), above))
 
 
 def positive(n: ArrayLike) -> Array:

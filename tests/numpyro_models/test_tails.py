@@ -64,8 +64,31 @@ def test_rates_whose_counts_are_beyond_reach_are_impossible() -> None:
     model = dpjax.from_numpyro(poisson, records=["y"], n=3)
     noise = {"y": jnp.array([0.1, 0.5, 0.9])}
     assert not np.any(model.noncentred.possible({"rate": jnp.array(3e12)}, noise))
-    own = form_of(dist.Poisson(jnp.full(3, 3e6)))
+    own = form_of(dist.Poisson(jnp.full(3, 3e12)))
     assert not np.any(own.possible(noise["y"]))
+
+
+@pytest.mark.parametrize("law", [
+    dist.Poisson(jnp.array([7.0, 3e6, 1e9])),
+    dist.NegativeBinomial2(jnp.array([7.0, 3e6, 1e8]), 1e6),
+    dist.Binomial(jnp.array([10, 10_000_000, 1_000_000_000]), probs=0.25),
+    dist.ZeroInflatedPoisson(jnp.full(3, 0.25), jnp.array([7.0, 3e6, 1e9])),
+])  # fmt: skip
+def test_counts_with_a_large_mean_of_their_own_have_noise(law: Any) -> None:
+    """A search over one count after another ended at a million."""
+    form = form_of(law)
+
+    @jax.jit
+    def compute() -> tuple:
+        counts = form.value(jnp.array([0.3, 0.5, 0.9]))
+        noise = form.noise(jax.random.key(0), counts)
+        return counts, noise, form.value(noise), form.possible(noise)
+
+    counts, noise, again, possible = map(np.asarray, compute())
+    np.testing.assert_array_equal(again, counts)
+    np.testing.assert_allclose(noise, [0.3, 0.5, 0.9], atol=0.3)
+    np.testing.assert_array_equal(possible, True)
+    assert np.all(abs(counts[1:] / law.mean[1:] - 1) < 1)
 
 
 def test_counts_of_millions_have_noise() -> None:

@@ -10,17 +10,19 @@ import numpy as np
 from numpyro import distributions as dist
 
 from dpjax.adapters.numpyro.form import Form, expand_as
-from dpjax.adapters.numpyro.shared import count_distribution, family_counts
+from dpjax.adapters.numpyro.shared import count_distribution
+from dpjax.adapters.numpyro.trace import unwrap
 from dpjax.adapters.numpyro.truncation import in_support
 from dpjax.base import Array, Key
 from dpjax.numerics.cells import all_edges, cell_edges, uniforms_within
+from dpjax.numerics.count_cells import CountCells, binomial_cells, negative_binomial_cells, poisson_cells
 from dpjax.numerics.count_tables import CountDistribution, cells_of, counts_at, is_reached
 from dpjax.numerics.scores import UNIFORM_SCORES
 
 DESCRIPTION = "a uniform within its cell"
 
 MAX_COUNT = 1_000_000
-"""Largest count in the search for a cell; larger counts have no noise."""
+"""Largest count in the search over one count after another; larger counts have no noise."""
 
 
 def cells(
@@ -133,6 +135,54 @@ def count_form(inner: Any) -> Form:
     counted = count_distribution(inner)
     if counted is not None:
         return shared_form(inner, counted)
+    gated = isinstance(inner, dist.ZeroInflatedProbs)
+    if family_cells(unwrap(inner.base_dist) if gated else inner, jnp.zeros(inner.batch_shape)) is not None:
+        return own_form(inner)
+    return searched_form(inner)
+
+
+def own_form(inner: Any) -> Form:
+    """The form of Poisson, binomial or negative binomial counts, each with its own parameters; zeros may be added."""
+    gated = isinstance(inner, dist.ZeroInflatedProbs)
+    base = unwrap(inner.base_dist) if gated else inner
+
+    def zeros_and_cells(like: Array) -> tuple[Array, CountCells]:
+        own = family_cells(base, like)
+        assert own is not None
+        return expand_as(inner.gate if gated else 0.0, like), own
+
+    def edges(values: Array) -> tuple[Array, Array]:
+        zeros, own = zeros_and_cells(values.astype(float))
+        lower, upper = (zeros + (1 - zeros) * edge for edge in own.edges(values.astype(int)))
+        return jnp.where(values == 0, 0.0, lower), upper
+
+    def value(noise: Array) -> Array:
+        zeros, own = zeros_and_cells(noise)
+        return own.counts_at(jnp.maximum(noise - zeros, 0.0) / jnp.where(zeros < 1, 1 - zeros, 1.0))
+
+    return cells(edges, value, inner, reached=is_reached)._replace(draw=None)
+
+
+def family_cells(inner: Any, like: Array) -> CountCells | None:
+    """The cells of a Poisson, binomial or negative binomial distribution, in the shape [...] of an array of floats.
+
+    None for other families.
+    """
+    if isinstance(inner, dist.Poisson):
+        return poisson_cells(expand_as(inner.rate, like))
+    if isinstance(inner, dist.GammaPoisson):
+        size = expand_as(inner.concentration, like)
+        return negative_binomial_cells(size / expand_as(inner.rate, like), size)
+    if isinstance(inner, (dist.GeometricProbs, dist.GeometricLogits)):
+        return negative_binomial_cells(expand_as(inner.mean, like), jnp.ones_like(like))
+    if isinstance(inner, (dist.BinomialProbs, dist.BinomialLogits)):
+        number = jnp.broadcast_to(jnp.asarray(inner.total_count, int), like.shape)
+        return binomial_cells(number, expand_as(inner.probs, like))
+    return None
+
+
+def searched_form(inner: Any) -> Form:
+    """The form of counts 0, 1, 2, ... of other families, by a search over one count after another."""
     probability = find_probability(inner)
 
     def edges(values: Array) -> tuple[Array, Array]:
@@ -196,13 +246,7 @@ def search(probability: Callable[[Array], Array], inner: Any, noise: Array) -> A
 
 
 def far_above_mean(inner: Any) -> Array:
-    """A count that is hardly ever exceeded, of families whose tails are known.
-
-    For others it is a hundred standard deviations above the mean, or the mean if that is infinite or not known.
-    """
-    counted = family_counts(inner, lambda parameter: jnp.asarray(parameter, float))
-    if counted is not None:
-        return counted.last.astype(float)
+    """A hundred standard deviations above the mean; or the mean, if that is infinite or not known."""
     mean = jnp.asarray(inner.mean, float)
     try:
         end = mean + 100 * jnp.sqrt(jnp.asarray(inner.variance, float))
