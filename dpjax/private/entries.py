@@ -19,6 +19,8 @@ __all__ = ["check_array_type", "check_plain", "convert", "jax_type", "read_colum
 
 LARGEST_WHOLE = 2.0**53
 """From here on floats do not tell whole numbers apart."""
+LONGEST = 2**63
+"""Whole numbers of Python below it are NumPy's."""
 
 
 def check_plain(leaf: Any) -> None:
@@ -102,19 +104,22 @@ def read_entries(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The same of entries of any kind; those of one type at a time."""
     values, is_held = np.zeros((len(entries), *shape), dtype), np.zeros(len(entries), bool)
-    groups: defaultdict[np.dtype, list[tuple[int, np.ndarray]]] = defaultdict(list)
+    groups: defaultdict[Any, tuple[list[int], list[Any]]] = defaultdict(lambda: ([], []))
     for place, entry in enumerate(entries):
         if (numbers := read_entry(entry, shape)) is not None:
-            groups[numbers.dtype].append((place, numbers))
-    for group in groups.values():
-        places, numbers_of_type = zip(*group, strict=True)
-        found, held = convert(np.stack(numbers_of_type), dtype, largest)
-        values[[*places]], is_held[[*places]] = found, np.all(held, axis=tuple(range(1, held.ndim)))
+            places, group = groups[getattr(numbers, "dtype", type(numbers))]
+            places.append(place)
+            group.append(numbers)
+    for places, group in groups.values():
+        found, held = convert(np.array(group), dtype, largest)
+        values[places], is_held[places] = found, np.all(held, axis=tuple(range(1, held.ndim)))
     return values, is_held
 
 
-def read_entry(entry: Any, shape: tuple[int, ...]) -> np.ndarray | None:
+def read_entry(entry: Any, shape: tuple[int, ...]) -> np.ndarray | float | None:
     """The numbers of an entry, or None if it is something else, or of another shape."""
+    if not shape and (type(entry) is float or (type(entry) is int and -LONGEST <= entry < LONGEST)):
+        return entry
     try:
         array = np.asarray(entry.tolist() if isinstance(entry, np.ndarray) and entry.dtype == object else entry)
     except Exception:  # whatever an entry may raise
