@@ -9,6 +9,7 @@ ACCOUNTING = ("private/test_accounting.py",)
 LEDGER = ("private/test_ledger.py",)
 LANGEVIN = ("private/test_langevin.py",)
 RELEASE = ("private/test_release.py",)
+COLUMNS = ("private/test_columns.py",)
 PLAN = ("private/test_plan.py",)
 PURE = ("private/test_pure.py",)
 
@@ -271,6 +272,41 @@ MUTANTS = (
         "left = total.amount - gone",
         "left = total.amount - 0 * gone",
         RELEASE,
+    ),
+    Mutant(
+        "Whole numbers of a table are read beyond those that floats tell apart",
+        "private/entries.py",
+        'largest if dtype.kind == "f" else LARGEST_WHOLE',
+        "largest",
+        COLUMNS,
+    ),
+    Mutant(
+        "A function of the user's is given whole numbers that floats do not tell apart",
+        "private/releases/layout.py",
+        "inf if known is not None else 2.0 ** (np.finfo(dtype).nmant + 1)",
+        "inf",
+        COLUMNS,
+    ),
+    Mutant(
+        "The entries of a list are looked into before the charge",
+        "private/entries.py",
+        "if isinstance(leaf, jax.core.Tracer):",
+        "if any(isinstance(one, jax.core.Tracer) for one in jax.tree.leaves(leaf)):",
+        COLUMNS,
+    ),
+    Mutant(
+        "Identifiers are compared as texts",
+        "private/people.py",
+        "return (type(own), own) if type(own) in PLAIN else None",
+        "return (str, str(own)) if type(own) in PLAIN else None",
+        ("private/test_people.py",),
+    ),
+    Mutant(
+        "Nobody is asked whose the rows are",
+        "private/people.py",
+        "if people is UNSAID and beside:",
+        "if people is not UNSAID and beside and people is not None:",
+        ("private/test_people.py",),
     ),
     Mutant(
         "An exact sum loses its upper half",

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import jax
@@ -167,6 +168,20 @@ def test_forms_of_records_agree():
     np.testing.assert_array_equal(release(GRAM, pieces, noise=seeded()).value, expected)
     named = release(TOTAL, frame.rename(columns={"wage": "y"}), noise=seeded()).value
     np.testing.assert_array_equal(named, release(TOTAL, noise=seeded()).value)
+
+
+@pytest.mark.x32
+def test_a_warning_of_precision_loses_nothing_that_was_paid_for():
+    """Of records that were not counted before it comes after the charge, and is no error even where warnings are."""
+    held = {"y": np.full(40, 1e6, np.float32)}
+    statistic, near = statistics.total("y", 0.0, 1e6), private.Budget(1e6, 1e-6, "replace-one")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.all(np.isfinite(release(statistic, held, near).value))
+        with pytest.raises(dpjax.release.PrecisionWarning):
+            release(statistic, held, near, n=40)
+    with pytest.warns(dpjax.release.PrecisionWarning):
+        release(statistic, held, near)
 
 
 def test_what_a_seed_can_repeat_promises_nothing():
