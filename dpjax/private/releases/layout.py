@@ -91,27 +91,43 @@ def lay_out(
     check_fields
         Raises unless the statistic takes records of these shapes and types, with a leading axis.
     """
-    stated, declared = field_types_of(statistic), read_dtypes(dtypes)
-    check_columns(columns)
-    names = column_names(records) if is_batch(records) else None
-    if names is None:
-        chosen = choose_fields(records, [*stated, *declared], columns, people)
-    else:
-        chosen = choose_columns(records, names, columns, people)
-    if missing := [name for name in declared if name not in chosen]:
-        fail("dtypes", missing, f"fields of the records, {list(chosen)}", "Name fields that there are.")
-    fields = {name: field_of(records, name, column, stated, declared) for name, column in chosen.items()}
+    fields = fields_of(records, statistic, columns, dtypes, people)
     check_fields({name: jax.ShapeDtypeStruct((1, *one.shape), one.dtype) for name, one in fields.items()})
-    record = {name: jax.ShapeDtypeStruct(one.shape, one.dtype) for name, one in fields.items()}
-    read = frozenset(name for name, is_used in used_arguments(statistic, record).items() if is_used)
-    if names is None:
+    read = fields_read(statistic, fields)
+    if not is_batch(records):
         return Layout(fields, read, "batches, whose columns show after the charge")
-    used = [people.column, *(column for name in read for column in fields[name].columns)]
     for leaf in [records[name] for name in read] if isinstance(records, Mapping) else []:
         if is_array(leaf):
             check_array_type(leaf)
-    unused = [name for name in names if name not in used]
+    used = [people.column, *(column for name in read for column in fields[name].columns)]
+    unused = [name for name in column_names(records) if name not in used]
     return Layout(fields, read, f"columns {unused} that are not used" if unused else "")
+
+
+def fields_of(
+    records: Any, statistic: RecordStatistic, columns: Columns | None, dtypes: Dtypes | None, people: People
+) -> dict[str, Field]:
+    """The fields by name, or an error."""
+    stated, declared = field_types_of(statistic), read_dtypes(dtypes)
+    check_columns(columns)
+    if is_batch(records):
+        chosen = choose_columns(records, columns, people)
+    else:
+        chosen = choose_fields(records, [*stated, *declared], columns, people)
+    if missing := [name for name in declared if name not in chosen]:
+        fail("dtypes", missing, f"fields of the records, {list(chosen)}", "Name fields that there are.")
+    return {name: field_of(records, name, column, stated, declared) for name, column in chosen.items()}
+
+
+def fields_read(statistic: RecordStatistic, fields: Mapping[str, Field]) -> frozenset[str]:
+    """The names of the fields on which what a record contributes depends."""
+
+    def contributions(record: Any) -> Any:
+        rows = {name: leaf[None] for name, leaf in record.items()}
+        return statistic(record), statistic.sparse(rows) if statistic.is_sparse else None
+
+    record = {name: jax.ShapeDtypeStruct(one.shape, one.dtype) for name, one in fields.items()}
+    return frozenset(name for name, is_used in used_arguments(contributions, record).items() if is_used)
 
 
 def is_batch(records: Any) -> bool:
@@ -124,8 +140,9 @@ def column_names(batch: Any) -> list[Any]:
     return list(batch) if isinstance(batch, Mapping) else list(batch.columns)
 
 
-def choose_columns(records: Any, names: list[Any], columns: Columns | None, people: People) -> dict[str, Any]:
+def choose_columns(records: Any, columns: Columns | None, people: People) -> dict[str, Any]:
     """The column of each field of a dict or a table, or an error."""
+    names = column_names(records)
     if people.column is not None:
         check_column(people.column, names)
         check_identifiers(records[people.column])
