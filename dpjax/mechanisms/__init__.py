@@ -18,6 +18,7 @@ from dpjax.mechanisms.composite import Independent
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
 from dpjax.mechanisms.interval_quantile import IntervalQuantile
+from dpjax.mechanisms.kept_zeros import KeptZeros
 from dpjax.mechanisms.local_channel import LocalChannel
 from dpjax.mechanisms.modulo import Modulo
 from dpjax.mechanisms.multivariate import KNormLinf, MultivariateGaussian
@@ -52,6 +53,7 @@ __all__ = [
     "Independent",
     "IntervalQuantile",
     "KNormLinf",
+    "KeptZeros",
     "Laplace",
     "LocalChannel",
     "Mechanism",

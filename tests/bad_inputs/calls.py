@@ -335,6 +335,8 @@ OWN: dict[str, dict[str, Any]] = {
     },
     "dpjax.releases.subset_selection": {"subsets": np.array([[0, 1], [1, 0], [1, 0]]), "field": "cell"},
     "dpjax.releases.suppressed": {"value": [12.0, 7.0], "statistic": CELLS, "limit": 5},
+    "dpjax.releases.suppressed_units": {"values": [12.0, 7.0], "limit": 5, "field": "y"},
+    "dpjax.releases.thresholded_units": {"values": [2.0, 3.0], "threshold": 1.0, "field": "y"},
     "dpjax.releases.thresholded": {"keys": ["a", "b"], "values": [2.0, 3.0], "all_keys": ["a", "b", "c"]},
     "dpjax.releases.randomized_response_counts": {"counts": [2, 1], "keep": 0.75},
     "dpjax.releases.unary_encoding_sums": {

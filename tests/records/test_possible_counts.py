@@ -18,6 +18,7 @@ POPULATION = np.array([40.0, 100.0, 300.0, 20.0, 900.0, 150.0, 60.0, 400.0])
 COUNTS = np.array([2, 0, 17, 1, 41, 9, 3, 22])
 GRID = np.linspace(0.005, 0.2, 1_500)
 KEYS = mechanisms.CellKeys([[1.0, 0.0, 0.0, 0.0, 0.0], [0.3, 0.4, 0.3, 0.0, 0.0], [0.1, 0.2, 0.4, 0.2, 0.1]])
+KEPT = mechanisms.KeptZeros(mechanisms.Rounded(dpjax.Laplace(3.0), step=1.0))
 
 
 class Units(dpjax.Model):
@@ -84,6 +85,7 @@ STARTS = {
     "cell keys": released(KEYS),
     "midpoints": released(mechanisms.Coarsened.midpoints(6)),
     "bins": released(mechanisms.Coarsened.bins([0, 1, 5, 10])),
+    "kept zeros": released(mechanisms.KeptZeros(dpjax.Laplace(3.0))),
     "far apart": released(mechanisms.Coarsened([0.0, 1.0] + [2.0] * 300, period=0)),
 }
 
@@ -153,9 +155,20 @@ def log_coded(counts: np.ndarray) -> np.ndarray:
         return np.log(np.where(IS_SMALL, of_code, counts == COUNTS))
 
 
+NOISY = released(KEPT)
+
+
+def log_kept(counts: np.ndarray) -> np.ndarray:
+    value, law = np.asarray(NOISY.values), stats.laplace(scale=3.0)
+    noisy = law.cdf(value - counts + 0.5) - law.cdf(value - counts - 0.5)
+    with np.errstate(divide="ignore"):
+        return np.log(np.where(counts == 0, value == 0, noisy))
+
+
 POSTERIORS = {
     "rounded at random": (ROUNDED, log_rounded),
     "suppressed": (SUPPRESSED, log_suppressed),
+    "kept zeros": (NOISY, log_kept),
     "coded": (CODED, log_coded),
 }
 

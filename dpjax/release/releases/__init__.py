@@ -12,6 +12,7 @@ from dpjax.release.releases.report_counts import randomized_response_counts, una
 from dpjax.release.releases.reports import likelihoods
 from dpjax.release.releases.suppressed import suppressed
 from dpjax.release.releases.thresholded import thresholded
+from dpjax.release.releases.units import suppressed_units, thresholded_units
 from dpjax.release.releases.variance import variance
 
 __all__ = [
@@ -29,7 +30,9 @@ __all__ = [
     "randomized_response_counts",
     "subset_selection",
     "suppressed",
+    "suppressed_units",
     "thresholded",
+    "thresholded_units",
     "unary_encoding",
     "unary_encoding_sums",
     "variance",

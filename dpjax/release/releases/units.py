@@ -1,0 +1,118 @@
+"""Numbers of several units, such as areas or weeks, with NaN in place of those that were too small to be published."""
+
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.validation import check_array, check_number, fail, read_numbers
+from dpjax.mechanisms import Censored, PrimarySuppression
+from dpjax.mechanisms.base import Mechanism, as_mechanism
+from dpjax.release.checks import check_mechanism
+from dpjax.release.local import LocalRelease
+
+__all__ = ["suppressed_units", "thresholded_units"]
+
+CODE = -1.0
+"""What stands for a gap: no count is negative."""
+
+
+def suppressed_units(values: Any, limit: int, *, least: int = 0, field: str = "y") -> LocalRelease:
+    """The release of one count for each unit, with NaN in place of small ones, as a file with gaps is read.
+
+    Parameters
+    ----------
+    values : [n]
+        The published counts; NaN if a count was suppressed.
+    limit
+        The smallest count, above 0, that is always published.
+    least
+        The smallest count that is suppressed: 0, or 1 if zeros are published.
+    field
+        The integer record field [] that is counted.
+
+    Returns
+    -------
+    LocalRelease
+        Through `dpjax.mechanisms.PrimarySuppression`, with -1 in place of NaN.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the values hold anything but counts and NaN, or a count that would have been suppressed.
+
+    Notes
+    -----
+    Each unit is a record of the model, such as a Poisson regression. `dpjax.releases.suppressed` is of the cells of one
+    table of people.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> dpjax.releases.suppressed_units([12, float("nan"), 31], limit=10).values.tolist()
+    [12.0, -1.0, 31.0]
+    """
+    counts, gaps = read_units(values)
+    if np.any(counts[~gaps] < 0):
+        fail("values", "negative numbers", "counts and NaN", "Pass NaN where a count was suppressed.")
+    return LocalRelease(jnp.asarray(np.where(gaps, CODE, counts)), PrimarySuppression(limit, least, CODE), field)
+
+
+def thresholded_units(values: Any, mechanism: Mechanism | Any, threshold: float, *, field: str = "y") -> LocalRelease:
+    """The release of one noisy number for each unit, with NaN in place of those below a threshold.
+
+    That a number was not published tells that it lies below the threshold; nothing is left out.
+
+    Parameters
+    ----------
+    values : [n]
+        The published numbers, all at least the threshold; NaN if a unit's number was below it.
+    mechanism
+        The noise, with one scale or one for each unit.
+    threshold
+        The least noisy number that was published.
+    field
+        The record field [] that noise was added to.
+
+    Returns
+    -------
+    LocalRelease
+        Through `dpjax.mechanisms.Censored`. Where there was NaN, the value is the largest below the threshold that the
+        mechanism can release.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the values hold anything but numbers and NaN, one lies below the threshold, or the noise has no known tails.
+
+    Notes
+    -----
+    A unit of which nothing is known, not even that it was below, is missing: `dpjax.Microdata` has a mask for it.
+    `dpjax.releases.thresholded` is of the cells of one table of people.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> weeks = dpjax.releases.thresholded_units([25, float("nan"), 31], dpjax.DiscreteLaplace(2.0), threshold=20)
+    >>> weeks.values.tolist()
+    [25.0, 19.0, 31.0]
+    """
+    numbers, gaps = read_units(values)
+    check_number("threshold", threshold)
+    remedy = "Pass the least number that was published."
+    check_array("threshold", threshold, np.isfinite, "a finite number", remedy)
+    if np.any(numbers[~gaps] < threshold):
+        fail("values", f"{numbers[~gaps].min():g}", f"numbers of at least {threshold:g}, or NaN", remedy)
+    check_mechanism("mechanism", mechanism, (), len(numbers))
+    noise = as_mechanism(mechanism)
+    lower = jnp.asarray(noise.largest_below(float(threshold)))
+    return LocalRelease(jnp.where(gaps, lower, numbers), Censored(noise, lower=lower), field)
+
+
+def read_units(values: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of units, and which are NaN [n], or an error."""
+    remedy = "Pass one number for each unit, NaN where it was not published."
+    numbers = read_numbers("values", values, "numbers [n], or NaN", remedy).astype(float)
+    if numbers.ndim != 1 or not numbers.size or np.any(np.isinf(numbers)):
+        fail("values", f"shape {list(numbers.shape)}", "numbers [n], finite or NaN", remedy)
+    return numbers, np.isnan(numbers)
