@@ -12,7 +12,7 @@ CONSTRAINTS ?= $(wildcard constraints/python$(PYTHON_VERSION).txt)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS))
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo quick test test-all shards weights weight lint format types docs site-version notebooks api wheel release printed benchmarks lock clean
+.PHONY: demo quick test test-all shards weights weight lint format types docs site-version notebooks api wheel release printed benchmarks lock audit clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m dpjax demo
@@ -108,8 +108,15 @@ lock:
 	$(VENV)-lock/bin/python -m pip freeze --exclude dpjax > constraints/python$(PYTHON_VERSION).txt
 	rm -rf $(VENV)-lock
 
+# Fails if a version that a constraints file names is known to be vulnerable; oldest.txt has old ones by its purpose.
+audit:
+	$(PYTHON) -m venv --clear $(VENV)-audit
+	$(VENV)-audit/bin/python -m pip install --quiet --disable-pip-version-check pip-audit==2.10.1
+	set -e; for pinned in constraints/python*.txt; do \
+		$(VENV)-audit/bin/pip-audit --disable-pip --no-deps --progress-spinner off --requirement $$pinned; done
+
 clean:
-	rm -rf $(VENV) $(VENV)-wheel .weights dpjax-demo site notebooks/executed
+	rm -rf $(VENV) $(VENV)-wheel $(VENV)-audit .weights dpjax-demo site notebooks/executed
 
 $(VENV)/installed: pyproject.toml $(CONSTRAINTS)
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dpjax needs Python 3.11 or newer: make PYTHON=...")'

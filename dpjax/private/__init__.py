@@ -9,6 +9,7 @@ from dpjax.private.accounting import events
 from dpjax.private.accounting.composition import noise_multiplier_for
 from dpjax.private.accounting.ledger import BudgetExceeded, Ledger, PrivacySpent
 from dpjax.private.accounting.query import Budget, Query
+from dpjax.private.accounting.remaining import Remaining
 from dpjax.private.kernels.base import KernelInfo, KernelState, NotPrivate, PrivateKernel, make_kernel
 from dpjax.private.kernels.hmc import dp_hmc, hmc
 from dpjax.private.kernels.random_walk import dp_penalty, rwmh
@@ -43,6 +44,7 @@ __all__ = [
     "PrivateDraws",
     "PrivateKernel",
     "Query",
+    "Remaining",
     "Target",
     "accounting",
     "clipped_gradients",

@@ -18,7 +18,8 @@ from dpjax.private.accounting.closed_form import largest_count, nearly_largest_c
 from dpjax.private.accounting.composition import composed_epsilon, composed_log_delta
 from dpjax.private.accounting.ledger_file import Entries, LedgerFile, Used, decode, encode
 from dpjax.private.accounting.privacy_filter import excess
-from dpjax.private.accounting.query import MOST_SUMS, Budget, Grade, Query, check_queries, total
+from dpjax.private.accounting.query import MOST_SUMS, Budget, Grade, NoiseFamily, Query, check_queries, total
+from dpjax.private.accounting.remaining import Remaining, what_remains
 from dpjax.private.arguments import check_not_negative
 
 
@@ -231,6 +232,41 @@ class Ledger(Printed):
             return nearly_largest_count(lambda times: self._excess(self._after(queries, times)))
         return largest_count(lambda times: self._excess(self._after(queries, times)) <= 0)
 
+    def remaining(self, noise: NoiseFamily | None = None, *, count: int = 1) -> Remaining:
+        """What is left for queries of one kind: the largest ε and ρ, and the least noise, that still fit.
+
+        Parameters
+        ----------
+        noise
+            The family of their noise; by default Laplace noise if the budget's δ is 0, and else Gaussian noise.
+        count
+            How many of them, of all records, share what is left.
+
+        Returns
+        -------
+        Remaining
+            Charging any of its numbers leaves nothing.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an argument is out of range, or the budget does not allow such noise.
+
+        Notes
+        -----
+        It is exact for queries of all records, whatever was charged before. What subsampled queries need in a ledger of
+        their own is `noise_multiplier_for`.
+
+        Examples
+        --------
+        >>> from dpjax import private
+        >>> ledger = private.Ledger(private.Budget(1.0, 0.0, neighbours="add-or-remove"))
+        >>> ledger.charge([private.Query("count", noise_multiplier=4.0, grade="secure", noise="laplace")])
+        >>> round(ledger.remaining().epsilon, 6)
+        0.75
+        """
+        return what_remains(self.queries, self.budget, noise, count)
+
     def privacy_spent(self) -> PrivacySpent:
         """The smallest ε at the budget's δ that the queries so far amount to, with the grade of their noise.
 
@@ -369,9 +405,11 @@ class Ledger(Printed):
     def _refusal(self, queries: Sequence[Query], times: int) -> str:
         spent = f"{self.budget}, of which ε = {self.privacy_spent().epsilon:.6g} is spent"
         asked = ", ".join(f"{query.count * times} × {query.name}" for query in queries)
+        left = self.remaining("laplace" if all(query.noise == "laplace" for query in queries) else None)
         return (
-            f"budget: given {spent}; asked for {asked}; expected to stay within it. Of {times} such rounds"
-            f" {self.affordable(queries)} can be made: ask for no more, add more noise, or start with a larger budget."
+            f"budget: given {spent}; asked for {asked}; expected to stay within it. Left is {left}. Of {times} such "
+            f"rounds {self.affordable(queries)} can be made: ask for no more, add more noise, or start with a larger "
+            "budget."
         )
 
     def __getstate__(self) -> dict[str, Any]:
@@ -387,7 +425,8 @@ class Ledger(Printed):
         for query in self._entries.queries:
             made[query.name] += query.count
         names = [f"{count:,} × {name}" for name, count in made.most_common(SHOWN)] or ["none"]
-        return f"Ledger\nbudget: {self.budget}\nqueries: {', '.join(names)}{', …' * (len(made) > SHOWN)}"
+        left = what_remains(self._entries.queries, self.budget, None, 1)
+        return f"Ledger\nbudget: {self.budget}\nqueries: {', '.join(names)}{', …' * (len(made) > SHOWN)}\nleft: {left}"
 
 
 def _grade(queries: Sequence[Query]) -> Grade | None:

@@ -9,8 +9,6 @@ import numpy as np
 from dpjax._util.validation import check_array, fail, name_of
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.accounting import closed_form
-from dpjax.private.accounting.composition import composed_mu
-from dpjax.private.accounting.events import pure_epsilon
 from dpjax.private.accounting.ledger import BudgetExceeded, Ledger
 from dpjax.private.accounting.query import Budget, NoiseFamily
 from dpjax.private.noise.secure import GRID_BITS, grid_of
@@ -23,8 +21,6 @@ __all__ = ["Cost", "Part", "affordable", "cost_of", "price", "read_statistic"]
 
 MARGIN = 1e-12
 """The share of a cost that is kept for rounding in its sums and roots."""
-LEAST_LEFT = 1e-9
-"""The share of a budget below which nothing is taken to be left of it."""
 SUM_TO_ONE = 1e-9
 MOST_SCALES = 2.0**28
 """The length of one contribution, in noise deviations: it is then within the 2^62 steps that `sum_on_grid` allows."""
@@ -83,7 +79,7 @@ def affordable(ledger: Ledger, budget: Budget | None) -> Cost:
     BudgetExceeded
         If nothing is left.
     ValueError
-        If the relation is not the ledger's, or what is left is not known to a digit.
+        If the relation is not the ledger's.
     """
     whole = ledger.budget
     if budget is not None:
@@ -91,17 +87,12 @@ def affordable(ledger: Ledger, budget: Budget | None) -> Cost:
             remedy = "Keep to one neighbouring relation."
             fail("budget", budget.neighbours, f"{whole.neighbours}, as the ledger", remedy)
         return cost_of(budget)
-    total, spent = cost_of(whole), ledger.queries
-    if any(query.sampling_rate < 1 for query in spent):
-        remedy = "Pass budget=, of which private.Ledger.affordable tells whether it fits."
-        fail("budget", "none, with subsampled queries in the ledger", "what this release may cost", remedy)
-    gone = composed_mu(spent, whole.neighbours) if total.noise == "gaussian" else pure_epsilon(spent, whole.neighbours)
-    left = total.amount - gone
-    if left <= LEAST_LEFT * total.amount:
+    left = ledger.remaining()
+    if left.epsilon == 0:
         raise BudgetExceeded(
             f"budget: given {whole}, all of which is spent; expected a part that is left. Start with a larger budget."
         )
-    return total._replace(amount=left * (1 - MARGIN))
+    return Cost("laplace", left.epsilon) if left.rho is None else Cost("gaussian", left.rho)
 
 
 def cost_of(budget: Budget) -> Cost:
