@@ -10,6 +10,7 @@ from dpjax.models.categorical import categorical
 from dpjax.models.checks import check_model
 from dpjax.models.dirichlet import dirichlet
 from dpjax.models.exponential import exponential
+from dpjax.models.laws import check
 from dpjax.models.linear_regression import linear_regression
 from dpjax.models.naive_bayes import naive_bayes
 from dpjax.models.normal import normal
@@ -40,6 +41,7 @@ __all__ = [
     "UniformCount",
     "beta",
     "categorical",
+    "check",
     "check_model",
     "dirichlet",
     "exponential",
