@@ -3,8 +3,10 @@
 The type is fixed before. An entry that it does not hold is 0, and is said to be unreadable; nothing is raised.
 """
 
+import warnings
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from math import inf
 from typing import Any
 
@@ -15,12 +17,20 @@ from jax.dtypes import canonicalize_dtype
 
 from dpjax._util.validation import fail
 
-__all__ = ["check_array_type", "check_plain", "convert", "jax_type", "read_column"]
+__all__ = ["check_array_type", "check_plain", "convert", "jax_type", "read_column", "silent"]
 
 LARGEST_WHOLE = 2.0**53
 """From here on floats do not tell whole numbers apart."""
 LONGEST = 2**63
 """Whole numbers of Python below it are NumPy's."""
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """In it neither Python nor NumPy warns of an entry, nor raises where warnings are errors."""
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        yield
 
 
 def check_plain(leaf: Any) -> None:

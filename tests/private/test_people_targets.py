@@ -1,5 +1,7 @@
 """Targets and forecasts that are about people who have several rows."""
 
+import warnings
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,6 +13,7 @@ import dpjax
 from dpjax import private, statistics
 from dpjax.private.people import People, choose_rows
 from dpjax.private.planning.design import blank_of
+from tests.private.odd_entries import ODD
 from tests.private.paid_sums import ADDED, BUDGET, seeded
 
 WHO = np.array(["ann", "bob", "ann", "eve", "ann", "bob", "ann"])
@@ -109,6 +112,21 @@ def test_a_run_is_charged_as_for_records():
     drawn = private.sample(jax.random.key(1), kernel, jnp.zeros(2), ledger, num_iterations=4)
     assert drawn.draws.shape == (2, 4)
     assert ledger.privacy_spent().num_queries == 8
+
+
+def loud(identifier):
+    """What warns of some identifiers, and fails for others."""
+    warnings.warn("a 7", UserWarning, stacklevel=1)
+    return np.int8(100) * np.int8(len(identifier))
+
+
+@pytest.mark.parametrize("normalise", [None, loud])
+def test_no_identifier_is_an_error_or_a_warning_of_a_target(normalise):
+    """It would tell for nothing that it is there, as nothing is charged when a target is built."""
+    records = rows_of(ODD, np.ones(len(ODD)), np.ones(len(ODD)))
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert 0 < target(records, normalise=normalise).num_records < len(ODD)
 
 
 ASKED = {

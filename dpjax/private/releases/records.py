@@ -3,7 +3,6 @@
 Nothing that is read here shows before the charge, and no entry changes what another record contributes.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpjax._util.validation import fail, is_refusal
-from dpjax.private.entries import read_column
+from dpjax.private.entries import read_column, silent
 from dpjax.private.noise import Secure
 from dpjax.private.people import People, number_people, read_identifiers
 from dpjax.private.releases.layout import REMEDY, Field, Layout, column_names, is_batch
@@ -38,8 +37,7 @@ class Batch(NamedTuple):
 def charged() -> Iterator[None]:
     """The one door to the records: in it nothing is warned of, and whatever is raised says that it was charged."""
     try:
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
+        with silent():
             yield
     except Exception as error:
         if is_refusal(error):

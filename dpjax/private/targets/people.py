@@ -9,6 +9,7 @@ import numpy as np
 
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array
+from dpjax.private.entries import silent
 from dpjax.private.people import (
     RowsOfPeople,
     check_column,
@@ -34,7 +35,8 @@ def split_people(records: Any, people: Any, max_rows: Any, normalise: Any) -> tu
     check_identifiers(column)
     rest = {name: leaf for name, leaf in records.items() if name != protected.column}
     check_length(len(column), rest)
-    return rest, choose_rows(read_identifiers(column), protected)
+    with silent():
+        return rest, choose_rows(read_identifiers(column), protected)
 
 
 def check_length(number: int, rest: Mapping[str, Any]) -> None:
