@@ -110,13 +110,15 @@ class RefreshTuning(NamedTuple):
     sweeps
         How many sweeps are made in 16 steps, int32 [].
     refreshes
-        How many refreshes are made in 16 steps, int32 [].
+        How many refreshes are made in 16 steps, int32 []; 0 if the warm-up tried many and accepted none.
     parts
         To how many of 16 parts of the records a sweep makes proposals, int32 []: fewer than all of them only for some
         thousand records and more, one part after another.
     kept
         The autocorrelations [tried] that were left of a parameter by a step at each of the rates that the warm-up
         tries; −1 if they were not measured.
+    made, accepted
+        How many refreshes were made and accepted by all chains while the warm-up tried these rates, int32 [].
 
     Examples
     --------
@@ -138,6 +140,8 @@ class RefreshTuning(NamedTuple):
     refreshes: Array
     parts: Array
     kept: Array
+    made: Array
+    accepted: Array
 
 
 class RefreshInfo(NamedTuple):
@@ -173,9 +177,8 @@ def prior_alone(model: Model, tried: tuple[Rates, ...] = TRIED) -> RefreshTuning
     vector = jax.eval_shape(lambda parameters: to_vector(model, parameters)[0], parameter_shapes(model))
     location, factor = np.zeros(vector.shape, vector.dtype), np.eye(vector.size, dtype=vector.dtype)
     kept = np.full(len(tried), -1.0, vector.dtype)
-    return RefreshTuning(
-        *map(jnp.asarray, (location, factor, np.ones((), vector.dtype), *map(np.int32, TRIED[0]), kept))
-    )
+    numbers = location, factor, np.ones((), vector.dtype), *map(np.int32, TRIED[0]), kept, np.int32(0), np.int32(0)
+    return RefreshTuning(*map(jnp.asarray, numbers))
 
 
 def fit_refresh(old: RefreshTuning, whitening: Tuning) -> RefreshTuning:

@@ -19,6 +19,7 @@ SWEEPS, REFRESHES = "num_sweeps", "num_refreshes"
 Reports = dict[str, Array]
 
 __all__ = [
+    "REFRESHES",
     "SWEEPS",
     "Draw",
     "Reports",

@@ -4,6 +4,7 @@ A choice is good if it gives many effective draws for its cost. The effective dr
 rates were tried; the costs are those of a fixed table, as by a clock each run would choose otherwise.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import jax
@@ -26,9 +27,13 @@ from dpjax.data_augmentation.refresh import (
     with_rates,
 )
 from dpjax.diagnostics import ess_bulk, ess_tail
+from dpjax.mcmc.draws import REFRESHES
 
 MULTIPLES = (1, 2, 4, 8, 16)
 """Multiples of rates that were tried to choose from: each step is then as good as so many of theirs."""
+
+ENOUGH_REFRESHES = 256
+"""Fewest refreshes of all chains that have to be refused before no more are made."""
 
 ENOUGH_DRAWS = 128
 """Fewest draws of all chains from which it is chosen how often: of fewer, effective sizes mean nothing."""
@@ -109,6 +114,7 @@ def adapt_refresh(
     tried: tuple[Rates, ...],
     place: int,
     draws: Parameters,
+    info: Mapping[str, np.ndarray],
     thin: int,
     costs: tuple[float, float],
 ) -> RefreshTuning:
@@ -126,6 +132,8 @@ def adapt_refresh(
         Which of them had their turn; a negative number before the first.
     draws
         The draws [chain, draw, ...] of the segment.
+    info
+        The reports [chain, draw] on them.
     thin
         How many steps they are apart.
     costs
@@ -133,7 +141,7 @@ def adapt_refresh(
     """
     in_turn = 0 <= place < len(tried)
     if in_turn:
-        refresh = measure(refresh, place, draws, thin)
+        refresh = count_accepted(measure(refresh, place, draws, thin), info)
     if not (in_turn and tried[place].refreshes == FLOOR):
         # Sweeps alone may have missed what refreshes reach: there the fit before them stays.
         refresh = fit_refresh(refresh, fitted)
@@ -161,6 +169,14 @@ def measure(refresh: RefreshTuning, place: int, draws: Parameters, thin: int) ->
     return refresh._replace(kept=jax.numpy.asarray(kept))
 
 
+def count_accepted(refresh: RefreshTuning, info: Mapping[str, np.ndarray]) -> RefreshTuning:
+    """The tuning with a segment's refreshes added to those made and accepted; in a batch, those of all releases."""
+    number = np.asarray(info[REFRESHES])
+    new = {"made": np.sum(number), "accepted": np.rint(np.sum(number * np.asarray(info["refresh_acceptance_rate"])))}
+    totals = {name: np.asarray(getattr(refresh, name)) + np.int32(more) for name, more in new.items()}
+    return refresh._replace(**jax.tree.map(jax.numpy.asarray, totals))
+
+
 def num_draws_of(draws: Parameters) -> int:
     """How many draws there are of all chains together."""
     return int(np.prod(np.shape(jax.tree.leaves(draws)[0])[:2]))
@@ -175,18 +191,29 @@ def kept_by(draws: Parameters, thin: int) -> float:
 
 
 def choose_rates(refresh: RefreshTuning, tried: tuple[Rates, ...], costs: tuple[float, float]) -> RefreshTuning:
-    """The tuning with the rates of the most effective draws for their cost, as far as these were measured."""
+    """The tuning with the rates of the most effective draws for their cost, as far as these were measured.
+
+    If many refreshes were tried, none was accepted and sweeps gain most, no more are made.
+    """
+    futile = bool(np.min(refresh.made) >= ENOUGH_REFRESHES and not np.any(refresh.accepted))
     kept = np.reshape(np.asarray(refresh.kept, float), (-1, len(tried)))[0]
     if np.any(kept < 0) or np.all(np.asarray(refresh.prior_share) == 1.0):
-        return with_rates(refresh, tried[0])
-    return with_rates(refresh, best_rates(tried, kept, *costs))
+        return with_rates(refresh, tried[0]._replace(refreshes=0) if futile else tried[0])
+    return with_rates(refresh, best_rates(tried, kept, *costs, futile=futile))
 
 
 class Prices(NamedTuple):
-    """The costs of a sweep and of a refresh, and what steps at some rates cost and gain by them."""
+    """The costs of a sweep and of a refresh, and what steps at some rates cost and gain by them.
+
+    Attributes
+    ----------
+    futile
+        Whether the fewest refreshes are none.
+    """
 
     sweep: float
     refresh: float
+    futile: bool = False
 
     def of_step(self, rates: Rates) -> float:
         """The cost of a step."""
@@ -195,7 +222,7 @@ class Prices(NamedTuple):
 
     def multiple_of(self, rates: Rates, multiple: int) -> Rates:
         """A multiple of rates; the fewest refreshes are as many as cost little beside the sweeps."""
-        few = max(FLOOR, int(FLOOR_COST * PERIOD * self.sweep / self.refresh))
+        few = 0 if self.futile else max(FLOOR, int(FLOOR_COST * PERIOD * self.sweep / self.refresh))
         own = few if rates.refreshes == FLOOR else PERIOD
         return Rates(rates.sweeps * multiple, own * multiple, rates.parts)
 
@@ -210,7 +237,9 @@ def draws_of(left: float) -> float:
     return (1 - left) / (1 + left)
 
 
-def best_rates(tried: tuple[Rates, ...], kept: np.ndarray, sweep_cost: float, refresh_cost: float) -> Rates:
+def best_rates(
+    tried: tuple[Rates, ...], kept: np.ndarray, sweep_cost: float, refresh_cost: float, futile: bool = False
+) -> Rates:
     """The rates to make, which are multiples of those that were tried.
 
     Parameters
@@ -223,8 +252,10 @@ def best_rates(tried: tuple[Rates, ...], kept: np.ndarray, sweep_cost: float, re
         The cost of a sweep.
     refresh_cost
         The cost of a refresh.
+    futile
+        Whether no refresh was accepted: the fewest are then none.
     """
-    prices, least = Prices(sweep_cost, refresh_cost), LEAST_DRAWS * draws_of(kept[0])
+    prices, least = Prices(sweep_cost, refresh_cost, futile), LEAST_DRAWS * draws_of(kept[0])
     choices = [(rates, left, multiple) for rates, left in zip(tried, kept, strict=True) for multiple in MULTIPLES]
     gains = {
         prices.multiple_of(rates, multiple): prices.gain_of(rates, left, multiple)

@@ -257,7 +257,7 @@ class PosteriorRun(Run):
         if refresh is not None:
             costs, tried = Costs().of(model, plan, n), rates_to_try(plan, n)
             place = place_of(status.segment, tried)
-            refresh = adapt_refresh(refresh, fitted, tried, place, draws, segment.thin, costs)
+            refresh = adapt_refresh(refresh, fitted, tried, place, draws, status.draws.info, segment.thin, costs)
         return Kernel(plan, tuning, refresh)
 
     def adapt_step(self, segment: int, tuning: Tuning | None, state: GibbsState) -> Tuning | None:

@@ -84,7 +84,7 @@ class CountCells(NamedTuple):
 
     def add_up(
         self, take: Callable[[Any, Array, Array, Array], Any], found: Any, unfinished: Callable[[Array, Array], Array]
-    ) -> tuple[Array, Any]:
+    ) -> tuple[Array, Array, Any]:
         """Walk over the first counts j, while some entry is unfinished, with ``take(found, j, P(X < j), P(X ≤ j))``.
 
         Returns

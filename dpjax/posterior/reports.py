@@ -32,6 +32,8 @@ DRAW_MORE = "Draw more (num_samples, num_warmup), thin more"
 FEW_ACCEPTED = 0.01
 """Share of accepted refreshes below which they are no search for other modes."""
 
+UNSEARCHED = "modes far from where the chains are have hardly been looked for"
+
 
 def level_names_of(posterior: "Posterior") -> dict[str, tuple[str, ...]]:
     """The names of the levels of the records' fields, as far as the release or the model has them."""
@@ -73,12 +75,14 @@ def describe_refreshes(refresh: RefreshTuning, info: Mapping[str, np.ndarray]) -
         else f" over {quantity(int(refresh.parts), 'part')} of {NUM_PARTS} of the records"
     )
     made = f"{quantity(sweeps, 'sweep')}{parts} and {refreshes} refresh{'es' * (refreshes != 1)}"
+    if not refreshes:
+        return f"none made, as none of {refresh.made} was accepted in the warm-up: {UNSEARCHED}"
     rates = f"{made} in {PERIOD} steps"
     num_made = np.sum(info["num_refreshes"])
     if not num_made:
         return f"{rates}, none made yet"
     accepted = np.sum(info["refresh_acceptance_rate"] * info["num_refreshes"]) / num_made
-    rare = "" if accepted >= FEW_ACCEPTED else ": modes far from where the chains are have hardly been looked for"
+    rare = "" if accepted >= FEW_ACCEPTED else f": {UNSEARCHED}"
     return f"{rates}, {accepted:.2g} of them accepted{rare}"
 
 

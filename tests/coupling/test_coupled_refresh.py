@@ -19,7 +19,12 @@ N = 5
 MODEL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
 RELEASE = dpjax.Release(jnp.zeros(1), dpjax.Laplace(0.4), statistics.total("y", -2.0, 2.0), N)
 TUNING = RefreshTuning(
-    jnp.zeros(1), jnp.array([[0.6]]), jnp.array(0.3), *map(jnp.int32, (16, 16, 16)), jnp.full(3, -1.0)
+    jnp.zeros(1),
+    jnp.array([[0.6]]),
+    jnp.array(0.3),
+    *map(jnp.int32, (16, 16, 16)),
+    jnp.full(3, -1.0),
+    *map(jnp.int32, (0, 0)),
 )
 LAWS = {"mean": lambda mean: (mean, stats.norm())}
 

@@ -16,6 +16,7 @@ from dpjax.mcmc.rates import (
     Costs,
     best_rates,
     choose_rates,
+    count_accepted,
     kept_by,
     measure,
     rates_to_try,
@@ -94,6 +95,24 @@ def test_too_few_draws_choose_nothing(model, release):
         refresh = measure(refresh, place, {"mean": rng.normal(size=(4, 100))}, 1)
     assert np.all(np.asarray(refresh.kept) >= 0)
     assert int(choose_rates(refresh, TRIED, costs).sweeps) == 1
+
+
+def test_refreshes_that_are_never_accepted_stop(model, release):
+    """None of 600 was: no more are made, unless draws are worth more with them; of too few nothing is concluded."""
+    refresh, costs = prior_alone(model), Costs().of(model, augment(model, release).plan, 100)
+
+    def rates_after(made, accepted, kept=(-1.0, -1.0, -1.0), share=1.0):
+        info = {"num_refreshes": np.full((4, 10), made), "refresh_acceptance_rate": np.full((4, 10), accepted)}
+        counted = count_accepted(count_accepted(refresh, info), info)
+        given = counted._replace(kept=jnp.array(kept), prior_share=jnp.array(share))
+        chosen = choose_rates(given, TRIED, costs)
+        return int(chosen.sweeps), int(chosen.refreshes)
+
+    assert rates_after(8, 0.0) == (PERIOD, 0)
+    assert rates_after(8, 0.0, kept=(0.5, 0.99, 0.999), share=0.1) == (PERIOD, 0)
+    assert rates_after(8, 0.0, kept=(0.999, 0.5, 0.4), share=0.1)[1] >= PERIOD
+    assert rates_after(8, 0.125) == (PERIOD, FLOOR)
+    assert rates_after(2, 0.0) == (PERIOD, FLOOR)
 
 
 def test_parts_are_swept_where_that_leaves_most_draws():

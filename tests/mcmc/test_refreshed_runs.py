@@ -85,6 +85,8 @@ def test_reports_of_refreshed_runs_are_whole(rare):
     assert refused.describe().endswith(
         "0 of them accepted: modes far from where the chains are have hardly been looked for"
     )
+    none = replace(rare, refresh=rare.refresh._replace(refreshes=np.int32(0), made=np.int32(600)))
+    assert "refreshes: on, none made, as none of 600 was accepted in the warm-up: modes far from" in none.describe()
     for name in ("acceptance_rate", "refresh_acceptance_rate", "num_sweeps", "num_refreshes"):
         assert rare.info[name].shape == (4, 200)
         assert np.all(np.isfinite(rare.info[name]))

@@ -54,6 +54,7 @@ TUNING = RefreshTuning(
     jnp.array(0.5),
     *map(jnp.int32, (16, 16, 16)),
     jnp.zeros(3),
+    *map(jnp.int32, (0, 0)),
 )
 
 
