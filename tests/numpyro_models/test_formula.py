@@ -119,14 +119,13 @@ def test_priors_are_replaced_by_name():
     np.testing.assert_allclose(found, np.sum(terms), rtol=10 * TOLERANCE)
 
 
-@pytest.mark.parametrize("centred", [False, True])
-def test_coordinates_are_standardised_and_have_their_jacobian(centred):
-    model: Any = formula("y ~ x + (1 | state)", DATA, family="poisson", centred=centred)
+def test_coordinates_are_standardised_and_have_their_jacobian():
+    model: Any = formula("y ~ x + (1 | state)", DATA, family="poisson")
     parameters = {name: jnp.asarray(value, float) for name, value in (EFFECTS | {"Intercept": 2.0, "x": 3.0}).items()}
     coordinates = model.unconstrain(parameters)
     scale = np.std(X)
     expected = {
-        "1|state": EFFECTS["1|state"] / (1.0 if centred else 0.5),
+        "1|state": EFFECTS["1|state"] / np.sqrt(0.5),
         "1|state_sigma": np.log(0.5),
         "Intercept": (2.0 + 3.0 * np.mean(X)) / 2.5,
         "x": 3.0 * scale / 2.5,
@@ -138,7 +137,7 @@ def test_coordinates_are_standardised_and_have_their_jacobian(centred):
         parameters,
         {name: model.constrain(coordinates)[name] for name in parameters},
     )
-    volume = np.log(0.5) + (0 if centred else 3 * np.log(0.5)) + np.log(2.5) + np.log(2.5 / scale)
+    volume = np.log(0.5) + 3 / 2 * np.log(0.5) + np.log(2.5) + np.log(2.5 / scale)
     np.testing.assert_allclose(model.log_jacobian(coordinates), volume, rtol=TOLERANCE)
 
 

@@ -11,7 +11,6 @@ import numpy as np
 from dpjax._util.pytree import static
 from dpjax._util.validation import (
     check_array,
-    check_flag,
     check_instance,
     check_number,
     check_positive_number,
@@ -42,7 +41,6 @@ def formula(
     response_mean: float | None = None,
     response_sd: float | None = None,
     fields: Sequence[str] = (),
-    centred: bool = False,
 ) -> Model:
     """The regression that a formula in R's language states, with weakly informative priors.
 
@@ -73,15 +71,13 @@ def formula(
     fields
         The names of columns that the released statistic reads, such as the group of a grouped sum. Those of text become
         whole numbers with the names of their levels.
-    centred
-        Whether group effects are updated as they are. By default they are divided by their standard deviation, which is
-        right where the release says little of a group. Where it says much, ``centred=True`` needs fewer steps.
 
     Returns
     -------
     Model
-        ``describe()`` prints the priors. Where parameters are updated on the real line, they are standardised by their
-        priors.
+        ``describe()`` prints the priors. Where parameters are updated on the real line, coefficients are standardised,
+        and group effects divided by the square root of their standard deviation: halfway between their centred form,
+        which suits releases that say much of each group, and their non-centred form, which suits the others [2]_.
 
     Raises
     ------
@@ -103,6 +99,8 @@ def formula(
     ----------
     .. [1] Capretto, T. and others (2022). Bambi: A simple interface for fitting Bayesian linear models in Python.
        Journal of Statistical Software 103(15).
+    .. [2] Papaspiliopoulos, O., Roberts, G. O. and Sköld, M. (2007). A general framework for the parametrization of
+       hierarchical models. Statistical Science 22(1).
 
     Examples
     --------
@@ -119,9 +117,8 @@ def formula(
     chosen, frame = find_family(family), read_frame(data)
     terms = read_formula(formula, frame)
     check_family(chosen, terms)
-    check_flag("centred", centred)
     design = make_design(terms, chosen, read_priors(priors, chosen, response_mean, response_sd), len(frame))
-    return build(design, formula, *read_fields(fields, frame, (terms.response.name, *design.parameters)), centred)
+    return build(design, formula, *read_fields(fields, frame, (terms.response.name, *design.parameters)))
 
 
 class FormulaModel(NumPyroModel):
@@ -129,14 +126,13 @@ class FormulaModel(NumPyroModel):
 
     text: str = static()
     levels: tuple[tuple[str, tuple[str, ...]], ...] = static()
-    centred: bool = static()
 
     def __repr__(self) -> str:
         return f"FormulaModel({self.text!r}, {self.design.family.name!r}, {quantity(self.design.size, 'record')})"
 
     def __reduce__(self) -> Any:
         arguments = dict(self.arguments)
-        return partial(build, arguments.pop("design"), self.text, arguments, self.levels, self.centred), ()
+        return partial(build, arguments.pop("design"), self.text, arguments, self.levels), ()
 
     @property
     def design(self) -> Design:
@@ -146,9 +142,8 @@ class FormulaModel(NumPyroModel):
 
     @property
     def standardised(self) -> Standardised:
-        """The coordinates in which parameters with a location and a scale are standardised."""
-        left = {term.name for term in self.design.groups} if self.centred else set()
-        return Standardised(self.layout, tuple(name for name in self.facts.effects if name not in left))
+        """The coordinates in which coefficients are standardised, and group effects halfway."""
+        return Standardised(self.layout, self.facts.effects, tuple(term.name for term in self.design.groups))
 
     @property
     def unconstrain(self) -> Any:
@@ -187,15 +182,13 @@ class FormulaModel(NumPyroModel):
         return "\n".join([self.text, *(f"  {line}" for line in list_priors(self.design)), describe_model(self)])
 
 
-def build(
-    design: Design, text: str, columns: dict[str, Any], levels: tuple[tuple[str, tuple[str, ...]], ...], centred: bool
-) -> Model:
+def build(design: Design, text: str, columns: dict[str, Any], levels: tuple[tuple[str, tuple[str, ...]], ...]) -> Model:
     """The model of a design, with columns that are fields of its records, and their levels."""
     layout = find_layout(regression, [design.response, *columns], None, {"design": design} | columns)
     is_alike = design.is_alike and not columns
     layout = replace(layout, fixed=not is_alike)
     facts = find_facts(ModelDensities(layout), is_alike, design.standardised)
-    model = FormulaModel(layout, facts, text, levels, centred)
+    model = FormulaModel(layout, facts, text, levels)
     check_model(model)
     return model
 

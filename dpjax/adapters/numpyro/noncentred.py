@@ -174,10 +174,21 @@ def moments_at(layout: Layout, key: Key) -> dict[str, tuple[Array, Array]]:
 
 
 class Standardised(NamedTuple):
-    """The maps of `Coordinates`, in which the sites of the given names are standardised."""
+    """The maps of `Coordinates`, in which the sites of the given names are standardised.
+
+    Attributes
+    ----------
+    layout
+        The sites of the model.
+    names
+        The names of those that are standardised.
+    halfway
+        The names of those among them that are divided by the square root of their scale.
+    """
 
     layout: Layout
     names: tuple[str, ...]
+    halfway: tuple[str, ...] = ()
 
     def unconstrain(self, parameters: Parameters) -> Parameters:
         """The parameters in these coordinates."""
@@ -223,4 +234,5 @@ class Standardised(NamedTuple):
         if name not in self.names:
             return jnp.zeros_like(free), jnp.ones_like(free)
         inner = unwrap(distribution)
-        return expand_as(inner.loc, free), expand_as(inner.scale, free)
+        scale = jnp.sqrt(inner.scale) if name in self.halfway else inner.scale
+        return expand_as(inner.loc, free), expand_as(scale, free)
