@@ -220,7 +220,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "shape of a prior": ("y ~ x", {"priors": {"x": dist.Normal(jnp.zeros(2))}}, r"priors\['x'\].*shape \[2\]"),
     "gap": ("y ~ gap", {}, "data.*missing"),
     "infinite": ("y ~ x + offset(log(x - x))", {}, "data.*no finite number"),
-    "field": ("y ~ x", {"fields": ("x",)}, "fields.*other names"),
+    "field": ("y ~ x", {"fields": ("z",)}, "fields.*columns of data"),
 }
 
 
@@ -231,3 +231,37 @@ def test_what_does_not_fit_is_refused(label):
     data = DATA.assign(one=1.0, gap=np.where(np.arange(N) == 3, np.nan, 1.0))
     with pytest.raises((ValueError, TypeError), match=message):
         formula(text, data, **{"family": "poisson"} | options)
+
+
+def test_a_sum_that_reads_a_covariate_has_its_posterior_by_enumeration():
+    """Two coefficients of eight answers whose number, and sum of a public covariate, were released with noise."""
+    z = np.linspace(-1.0, 1.5, 8)
+    value, noise = np.array([5.5, 4.0]), stats.laplace(0.0, 1.0)
+    data = {"x": z, "side": ["left", "right"] * 4}
+    model = formula("y ~ x + side", data, family="bernoulli", fields=("x", "side"))
+    release = dpjax.Release(value, dpjax.Laplace(1.0), answers, n=8)
+    posterior = dpjax.sample(jax.random.key(1), model, release, num_samples=1500, progress=False)
+
+    every = (np.arange(256)[:, None] >> np.arange(8)) % 2  # [answers, record]
+    side = np.arange(8) % 2
+    sums = np.stack([every.sum(axis=1), (every * z * (1 + side)).sum(axis=1)], axis=1)
+    released = noise.pdf(value - sums).prod(axis=1)
+    draws = np.random.default_rng(0)
+    at_means, slope = draws.normal(0.0, 2.5, 100_000), draws.normal(0.0, 2.5 / np.std(z), 100_000)
+    right = draws.normal(0.0, 5.0, 100_000)
+    predictor = at_means[:, None] + np.outer(slope, z - z.mean()) + np.outer(right, side - 0.5)
+    log_odds = np.logaddexp(0.0, -predictor), np.logaddexp(0.0, predictor)
+    weights = np.exp(-log_odds[0] @ every.T - log_odds[1] @ (1 - every).T) @ released
+    for name, exact in {"x": slope, "side": right}.items():
+        drawn = posterior.draws[name].reshape(posterior.draws[name].shape[:2])
+        mean = np.average(exact, weights=weights)
+        spread = np.sqrt(np.average((exact - mean) ** 2, weights=weights))
+        errors = spread * np.sqrt(np.sum(weights**2)) / np.sum(weights), dpjax.diagnostics.mcse_mean(drawn)
+        assert abs(np.mean(drawn) - mean) < 5 * np.hypot(*errors)
+        np.testing.assert_allclose(np.std(drawn), spread, rtol=0.15)
+    assert [row for row in posterior.summary() if row.startswith("side")] == ["side[right]"]
+
+
+def answers(record: dict[str, jax.Array]) -> jax.Array:
+    """The number of those who answered yes, and a sum over them."""
+    return jnp.stack([record["y"], record["y"] * record["x"] * (1 + record["side"])]).astype(float)

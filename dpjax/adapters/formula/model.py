@@ -118,7 +118,7 @@ def formula(
     terms = read_formula(formula, frame)
     check_family(chosen, terms)
     design = make_design(terms, chosen, read_priors(priors, chosen, response_mean, response_sd), len(frame))
-    return build(design, formula, *read_fields(fields, frame, (terms.response.name, *design.parameters)))
+    return build(design, formula, *read_fields(fields, frame, terms.response.name))
 
 
 class FormulaModel(NumPyroModel):
@@ -184,7 +184,7 @@ class FormulaModel(NumPyroModel):
 
 def build(design: Design, text: str, columns: dict[str, Any], levels: tuple[tuple[str, tuple[str, ...]], ...]) -> Model:
     """The model of a design, with columns that are fields of its records, and their levels."""
-    layout = find_layout(regression, [design.response, *columns], None, {"design": design} | columns)
+    layout = find_layout(regression, [design.response, *columns], None, {"design": design} | columns, tuple(columns))
     is_alike = design.is_alike and not columns
     layout = replace(layout, fixed=not is_alike)
     facts = find_facts(ModelDensities(layout), is_alike, design.standardised)
@@ -272,16 +272,18 @@ def as_array(numbers: Any) -> Array:
 
 
 def read_fields(
-    fields: Any, frame: Any, taken: tuple[str, ...]
+    fields: Any, frame: Any, response: str
 ) -> tuple[dict[str, Array], tuple[tuple[str, tuple[str, ...]], ...]]:
     """The columns that are fields of the records, and the levels of those of text."""
     if isinstance(fields, str) or not isinstance(fields, Sequence) or not all(isinstance(name, str) for name in fields):
         fail("fields", repr(fields), "names of columns", 'Pass ("state",), for instance.', error=TypeError)
     columns, levels = {}, []
     for name in fields:
-        if name not in frame.columns or name in (*taken, *RESERVED):
-            remedy = "Name covariates that the released statistic reads, and give a copy of a parameter's another name."
-            fail("fields", repr(name), "columns of data, with other names than response and parameters", remedy)
+        if name not in frame.columns or name in (response, *RESERVED):
+            remedy = (
+                f"Name covariates that the released statistic reads; {' and '.join(RESERVED)} are no names of fields."
+            )
+            fail("fields", repr(name), "columns of data beside the response", remedy)
         values = np.asarray(frame[name])
         if values.dtype.kind not in "biuf":
             found, values = np.unique(values.astype(str), return_inverse=True)

@@ -136,12 +136,6 @@ class Design(PyTree):
         return not (self.common or self.groups or any(jnp.ndim(each) for each in numbers if each is not None))
 
     @property
-    def parameters(self) -> tuple[str, ...]:
-        """The names of the parameters."""
-        group = [name for term in self.groups for name in (term.name + SIGMA, term.name)]
-        return ("Intercept", *(term.name for term in self.common), *group, *self.family.own)
-
-    @property
     def standardised(self) -> tuple[str, ...]:
         """The names of the parameters that have a location and a scale."""
         priors = {"Intercept": self.intercept} | {term.name: term.prior for term in self.common}

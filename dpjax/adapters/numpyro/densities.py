@@ -128,7 +128,7 @@ def identify_program(layout: Layout) -> str:
         densities = ModelDensities(layout)
         parameters = densities.sample_prior(key)
         records = densities.sample_records(key, parameters, layout.size)
-        statements = layout.run(layout.size, given(parameters | records, draw(key)))
+        statements = layout.run(layout.size, given(records | parameters, draw(key)))
         sites = [one["value"] for one in statements if one["type"] == "deterministic"]
         return parameters, records, sites, densities.log_prior(parameters), densities.log_density(parameters, records)
 

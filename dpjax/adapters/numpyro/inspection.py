@@ -44,9 +44,16 @@ def inspect(
 
 
 def find_layout(
-    function: Callable[..., Any], records: Sequence[str], n: int | None, arguments: dict[str, Any]
+    function: Callable[..., Any],
+    records: Sequence[str],
+    n: int | None,
+    arguments: dict[str, Any],
+    covariates: Sequence[str] = (),
 ) -> Layout:
-    """The layout of a NumPyro model whose records are taken to be independent, without running it."""
+    """The layout of a NumPyro model whose records are taken to be independent, without running it.
+
+    Those of its record fields that are `covariates` may have the names of parameters.
+    """
     names = check_names(function, records)
     arguments, takes_size = complete_arguments(function, names, arguments)
     size = choose_size(function, names, arguments) if n is None else check_count("n", n, "Pass a number of records.")
@@ -54,10 +61,10 @@ def find_layout(
     statements = first_run(function, arguments | with_size, takes_size and n is None)
     refusals.check_statements(statements)
     sites = {statement["name"]: statement for statement in statements if statement["type"] == "sample"}
-    known = tuple(name for name in names if name not in sites and name in arguments)
+    known = tuple(name for name in names if name in covariates or (name not in sites and name in arguments))
     plate = refusals.check_record_sites(sites, tuple(name for name in names if name not in known))
     refusals.check_parameters(sites, plate.name)
-    fields = tuple(name for name in sites if name in names)
+    fields = tuple(name for name in sites if name in names and name not in known)
     layout = Layout(
         arguments=hold_constants(partial(run_silently, function, with_size), as_data(arguments)),
         function=function,
@@ -65,7 +72,7 @@ def find_layout(
         size=plate.size,
         fixed=bool(known),
         plate=plate.name,
-        parameters=tuple(name for name in sites if name not in names),
+        parameters=tuple(name for name in sites if name not in fields),
         fields=fields,
         known=known,
     )

@@ -327,7 +327,7 @@ def find_quantities(densities: ModelDensities) -> tuple[str, ...]:
     )
 
     def value(records: Records, parameters: Parameters, name: str) -> Array:
-        statements = layout.run(layout.size, given(parameters | records, draw(jax.random.key(0))))
+        statements = layout.run(layout.size, given(records | parameters, draw(jax.random.key(0))))
         return deterministic(statements, (name,))[name]
 
     key = jax.eval_shape(jax.random.key, 0)
