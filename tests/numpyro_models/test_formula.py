@@ -218,6 +218,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "skewed intercept": ("y ~ x", {"priors": {"Intercept": dist.HalfNormal()}}, r"priors\['Intercept'\].*one of"),
     "shape of a prior": ("y ~ x", {"priors": {"x": dist.Normal(jnp.zeros(2))}}, r"priors\['x'\].*shape \[2\]"),
+    "name of a parameter": ("alpha ~ x", {"family": "negativebinomial"}, "formula.*another name"),
     "gap": ("y ~ gap", {}, "data.*missing"),
     "infinite": ("y ~ x + offset(log(x - x))", {}, "data.*no finite number"),
     "field": ("y ~ x", {"fields": ("z",)}, "fields.*columns of data"),

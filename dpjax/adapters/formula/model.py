@@ -117,6 +117,7 @@ def formula(
     chosen, frame = find_family(family), read_frame(data)
     terms = read_formula(formula, frame)
     check_family(chosen, terms)
+    check_name(terms, chosen)
     design = make_design(terms, chosen, read_priors(priors, chosen, response_mean, response_sd), len(frame))
     return build(design, formula, *read_fields(fields, frame, terms.response.name))
 
@@ -217,6 +218,14 @@ def check_family(family: Family, terms: Terms) -> None:
         fail("formula", given, "trials" if family.has_trials else "no trials", remedy)
 
 
+def check_name(terms: Terms, family: Family) -> None:
+    """Raise if the response has the name of a parameter."""
+    taken = {"Intercept", *family.own, *(term.name for term in (*terms.common, *terms.groups))}
+    if terms.response.name in taken:
+        remedy = "Give the field another name, in the release too."
+        fail("formula", f"the response {terms.response.name!r}", "another name than those of parameters", remedy)
+
+
 def read_priors(priors: Any, family: Family, mean: Any, sd: Any) -> Priors:
     """The priors that were given, and the units of the default ones."""
     given = {} if priors is None else priors
@@ -280,9 +289,7 @@ def read_fields(
     columns, levels = {}, []
     for name in fields:
         if name not in frame.columns or name in (response, *RESERVED):
-            remedy = (
-                f"Name covariates that the released statistic reads; {' and '.join(RESERVED)} are no names of fields."
-            )
+            remedy = f"Name covariates that the released statistic reads; no field is called {' or '.join(RESERVED)}."
             fail("fields", repr(name), "columns of data beside the response", remedy)
         values = np.asarray(frame[name])
         if values.dtype.kind not in "biuf":
