@@ -220,7 +220,8 @@ def check_family(family: Family, terms: Terms) -> None:
 
 def check_name(terms: Terms, family: Family) -> None:
     """Raise if the response has the name of a parameter."""
-    taken = {"Intercept", *family.own, *(term.name for term in (*terms.common, *terms.groups))}
+    named: tuple[CommonTerm | GroupTerm, ...] = (*terms.common, *terms.groups)
+    taken = {"Intercept", *family.own, *(term.name for term in named)}
     if terms.response.name in taken:
         remedy = "Give the field another name, in the release too."
         fail("formula", f"the response {terms.response.name!r}", "another name than those of parameters", remedy)
