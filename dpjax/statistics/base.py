@@ -1,7 +1,7 @@
 """What the shipped statistics share: sensitivities from the set of values a record can give, and checked fields."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
@@ -208,6 +208,27 @@ class RecordStatistic(JsonNamed, ABC):
         """
         return np.asarray(np.linalg.norm(contributions, axis=1) <= self.radius(2) * (1 + tolerance))
 
+    @property
+    def leaves(self) -> "tuple[RecordStatistic, ...]":
+        """The statistics that a device computes, of which `assemble` makes this one on the host: by default itself."""
+        return (self,)
+
+    def assemble(self, parts: Iterator[np.ndarray]) -> np.ndarray:
+        """The contributions [m, d] of m records in double precision, from those of the `leaves`, in their order."""
+        return next(parts)
+
+    def assemble_listed(self, parts: Iterator[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+        """The same from places and values [m, k], as `sparse` gives them."""
+        return next(parts)
+
+    def rounding(self) -> float:
+        """How far contributions may be from the true ones because of rounding, relative to the radius in either norm.
+
+        Lengths of vectors [d] are off by d units in the last place at most; tables compute none.
+        """
+        terms = 1 if self.is_sparse else dimension_of(self) or 1
+        return rounding_of(self, terms, float(jnp.finfo(jnp.result_type(float)).eps))
+
 
 class OneCell(RecordStatistic):
     """A statistic that is 1 at one coordinate and 0 elsewhere, or 0 everywhere."""
@@ -243,6 +264,11 @@ class OneCell(RecordStatistic):
         """One cell differs by 1, in either norm; exact."""
         del norm
         return 1.0
+
+
+def rounding_of(statistic: RecordStatistic, terms: int, unit: float) -> float:
+    """That of sums of so many terms, with this unit in the last place; 0 of whole numbers that floats hold."""
+    return 0.0 if statistic.is_whole and statistic.radius(1) <= 2 / unit else (terms + 16) * unit
 
 
 def read_field(record: Records, name: str, shapes: Sequence[tuple[int, ...]] | None = None) -> Array:

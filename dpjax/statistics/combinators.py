@@ -1,6 +1,6 @@
 """Statistics made of others: rescaled and joined."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import hypot
 from typing import Any, ClassVar, Self
@@ -24,9 +24,13 @@ from dpjax.statistics.base import (
     is_whole,
     level_names_of,
     normal_mean,
+    rounding_of,
     statistic_at,
     words_of,
 )
+
+DOUBLE = float(np.finfo(float).eps)
+"""The unit in the last place of numbers near 1 on the host."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +100,24 @@ class Scaled(RecordStatistic):
     def radius(self, norm: Norm) -> float:
         """The statistic's radius times |factor|; exact if that is."""
         return abs(self.factor) * bounded(self.statistic).radius(norm)
+
+    @property
+    def leaves(self) -> tuple[RecordStatistic, ...]:
+        """Those of the statistic."""
+        return bounded(self.statistic).leaves
+
+    def assemble(self, parts: Iterator[np.ndarray]) -> np.ndarray:
+        """The statistic's contributions [m, d] times the constant."""
+        return bounded(self.statistic).assemble(parts) * self.factor
+
+    def assemble_listed(self, parts: Iterator[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+        """The places of the statistic's contributions, and their values times the constant."""
+        places, values = bounded(self.statistic).assemble_listed(parts)
+        return places, values * self.factor
+
+    def rounding(self) -> float:
+        """That of the statistic, and of one product."""
+        return bounded(self.statistic).rounding() + rounding_of(self, 1, DOUBLE)
 
     def covers(self, contributions: np.ndarray, tolerance: float) -> np.ndarray:
         """Whether the statistic covers them, unscaled."""
@@ -192,6 +214,26 @@ class Stacked(RecordStatistic, TakenAtValue):
     def radius(self, norm: Norm) -> float:
         """The sum (L1) or root sum of squares (L2) of the radii: an upper bound, exact for separate fields."""
         return _join(norm, self.statistics, lambda statistic: statistic.radius(norm))
+
+    @property
+    def leaves(self) -> tuple[RecordStatistic, ...]:
+        """Those of all statistics."""
+        return tuple(leaf for statistic in self.statistics for leaf in bounded(statistic).leaves)
+
+    def assemble(self, parts: Iterator[np.ndarray]) -> np.ndarray:
+        """The joined contributions [m, d]."""
+        return np.concatenate([bounded(statistic).assemble(parts) for statistic in self.statistics], axis=1)
+
+    def assemble_listed(self, parts: Iterator[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+        """The places and values [m, k] of all statistics."""
+        listed = [bounded(statistic).assemble_listed(parts) for statistic in self.statistics]
+        starts = np.cumsum([0, *(dimension_of(statistic) or 0 for statistic in self.statistics)])
+        places = [np.where(place < 0, -1, place + start) for (place, _), start in zip(listed, starts, strict=False)]
+        return np.concatenate(places, axis=1), np.concatenate([values for _, values in listed], axis=1)
+
+    def rounding(self) -> float:
+        """The largest of those of the statistics, each relative to its own radius."""
+        return max(bounded(statistic).rounding() for statistic in self.statistics)
 
     def covers(self, contributions: np.ndarray, tolerance: float) -> np.ndarray:
         """Whether each statistic covers its part of them."""

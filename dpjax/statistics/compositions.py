@@ -38,7 +38,7 @@ class LogComposition(RecordStatistic):
     def __call__(self, record: Records) -> Array:
         """log(clamp(share, lower, 1)) [d] of one record."""
         share = read_field(record, self.field, None if self.dimension is None else [(self.dimension,)])
-        return jnp.log(jnp.clip(share, self.lower, 1.0))
+        return jnp.maximum(jnp.log(jnp.clip(share, self.lower, 1.0)), log(self.lower))
 
     def words(self) -> str:
         """The field, and the least share."""
@@ -67,10 +67,15 @@ class LogComposition(RecordStatistic):
         small, large = -log(self.lower), -log(max(1 - (size - 1) * self.lower, self.lower))
         return (size - 1) * small + large if norm == 1 else sqrt((size - 1) * small**2 + large**2)
 
+    def rounding(self) -> float:
+        """Six times that of others: logarithms move as far if a share, or their sum, is off by a sixth of it."""
+        return 6 * super().rounding()
+
     def covers(self, contributions: np.ndarray, tolerance: float) -> np.ndarray:
         """Whether they are those of shares that sum to 1: those above `lower` do not exceed it, and all reach it."""
-        shares, room = np.exp(np.minimum(contributions, 1.0)), tolerance * contributions.shape[1]
-        above = np.sum(np.where(shares > self.lower * (1 + tolerance), shares, 0.0), axis=1)
+        shares, room = np.exp(np.minimum(contributions, 1.0)), tolerance / 6
+        # In logarithms, which tell a share from a `lower` near 1.
+        above = np.sum(np.where(contributions > log(self.lower) * (1 - room), shares, 0.0), axis=1)
         is_composition = (above <= 1 + room) & (np.sum(shares, axis=1) >= 1 - room)
         return super().covers(contributions, tolerance) & is_composition
 

@@ -1,6 +1,8 @@
 """Linear combinations of the coordinates of a statistic."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any, ClassVar, Self
 
 import jax.numpy as jnp
@@ -19,9 +21,10 @@ from dpjax.statistics.base import (
     dimension_of,
     field_types_of,
     is_whole,
+    rounding_of,
     words_of,
 )
-from dpjax.statistics.combinators import bounded
+from dpjax.statistics.combinators import DOUBLE, bounded
 
 __all__ = ["Linear", "linear"]
 
@@ -85,6 +88,27 @@ class Linear(RecordStatistic):
         if isinstance(self.statistic, OneCell):
             return float(np.max(_norms(self._columns(), norm)))
         return self._norm(norm) * bounded(self.statistic).radius(norm)
+
+    @property
+    def leaves(self) -> tuple[RecordStatistic, ...]:
+        """Those of the statistic."""
+        return bounded(self.statistic).leaves
+
+    def assemble(self, parts: Iterator[np.ndarray]) -> np.ndarray:
+        """The combinations [m, k] of the statistic's contributions, the same wherever a record is among the others."""
+        rows, columns = bounded(self.statistic).assemble(parts), np.asarray(self.matrix).T
+        if isinstance(self.statistic, OneCell):
+            return np.where(np.any(rows, axis=1, keepdims=True), columns[rows.argmax(axis=1)], 0.0)
+        total = np.zeros((len(rows), self.dimension))
+        for numbers, column in zip(rows.T, columns, strict=True):
+            total += numbers[:, None] * column  # a product of matrices rounds rows at its edges in another way
+        return total
+
+    def rounding(self) -> float:
+        """That of the statistic and of the sums, which the matrix may enlarge as it does no contribution."""
+        rows, terms = np.shape(self.matrix)
+        own = rounding_of(self, terms, DOUBLE)
+        return sqrt(min(rows, terms)) * (bounded(self.statistic).rounding() + own)
 
     def _columns(self) -> np.ndarray:
         """What a record can add [k, m]: nothing too, if it may have no cell."""

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import sqrt
+from math import hypot, sqrt
 from typing import Any, ClassVar, Self
 
 import jax
@@ -383,8 +383,9 @@ def gram(lower: Sequence[float], upper: Sequence[float], response: tuple[float, 
 
 
 def _rescale(value: Array, lower: float, upper: float) -> Array:
-    """A clamped value mapped linearly to [-1, 1]."""
-    return (jnp.clip(value, lower, upper) - (lower + upper) / 2) / ((upper - lower) / 2)
+    """A clamped value mapped linearly to [-1, 1], whatever the rounding of bounds that are far from 0."""
+    middle, half = lower / 2 + upper / 2, upper / 2 - lower / 2
+    return jnp.clip((jnp.clip(value, lower, upper) - middle) / half, -1.0, 1.0)
 
 
 def _repeat(bound: tuple[float, ...] | None, dimension: int) -> tuple[float, ...] | None:
@@ -398,4 +399,4 @@ def _repeat(bound: tuple[float, ...] | None, dimension: int) -> tuple[float, ...
 
 
 def _norm(lengths: list[float], norm: Norm) -> float:
-    return sum(lengths) if norm == 1 else sqrt(sum(length * length for length in lengths))
+    return sum(lengths) if norm == 1 else hypot(*lengths)

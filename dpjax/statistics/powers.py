@@ -51,7 +51,9 @@ class Powers(RecordStatistic):
     def __call__(self, record: Records) -> Array:
         """The distance and its square [2] of one record."""
         value = read_field(record, self.field, [()]).astype(jnp.result_type(float))
-        distance = jnp.clip(value, self.lower, self.upper) - (self.lower + self.upper) / 2
+        middle, half = self.lower / 2 + self.upper / 2, self.upper / 2 - self.lower / 2
+        # Clipped again: far from 0 the rounding of the bounds is large against their distance.
+        distance = jnp.clip(jnp.clip(value, self.lower, self.upper) - middle, -half, half)
         return jnp.stack([distance, distance**2])
 
     def words(self) -> str:
@@ -72,16 +74,16 @@ class Powers(RecordStatistic):
         With a = h and b = -t its norm is (h + t) |(1, h - t)|, which has its maximum at t = h, or inside at 1/2 in L1
         and where 2 u² - 2 h u + 1 = 0 for u = h - t in L2.
         """
-        half = (self.upper - self.lower) / 2
+        half = self.upper / 2 - self.lower / 2
         if norm == 1:
-            return half + 0.5 + half**2 - 0.25 if half > 0.5 else 2 * half
-        inside = (half + sqrt(half**2 - 2)) / 2 if half**2 > 2 else 0.0
+            return half + 0.5 + half * half - 0.25 if half > 0.5 else 2 * half
+        inside = (half + sqrt(half * half - 2)) / 2 if half * half > 2 else 0.0
         return max((2 * half - u) * hypot(1.0, u) for u in (0.0, inside))
 
     def radius(self, norm: Norm) -> float:
         """The norm at a bound; exact."""
-        half = (self.upper - self.lower) / 2
-        return half + half**2 if norm == 1 else hypot(half, half**2)
+        half = self.upper / 2 - self.lower / 2
+        return half + half * half if norm == 1 else hypot(half, half * half)
 
 
 def powers(field: str, lower: float, upper: float) -> Powers:

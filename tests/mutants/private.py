@@ -262,8 +262,8 @@ MUTANTS = (
     Mutant(
         "A released sum has half the noise that it pays for",
         "private/releases/price.py",
-        "rounding_of(statistic) * radius) / step * multiplier / (1 - rounding)",
-        "rounding_of(statistic) * radius) / step * multiplier / (1 - rounding) / 2",
+        "radius) / step * multiplier / (1 - rounding)\n    grid = float",
+        "radius) / step * multiplier / (1 - rounding) / 2\n    grid = float",
         (*RELEASE, "private/test_release_safety.py"),
     ),
     Mutant(

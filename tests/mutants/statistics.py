@@ -38,8 +38,8 @@ MUTANTS = (
     Mutant(
         "A field is rescaled by its whole width",
         "statistics/moments.py",
-        "(lower + upper) / 2) / ((upper - lower) / 2)",
-        "(lower + upper) / 2) / (upper - lower)",
+        "lower, upper) - middle) / half, -1.0, 1.0)",
+        "lower, upper) - middle) / (2 * half), -1.0, 1.0)",
         VALUES,
     ),
     Mutant(
@@ -101,7 +101,7 @@ MUTANTS = (
     Mutant(
         "Powers are centred at the lower bound",
         "statistics/powers.py",
-        "jnp.clip(value, self.lower, self.upper) - (self.lower + self.upper) / 2",
+        "jnp.clip(value, self.lower, self.upper) - middle",
         "jnp.clip(value, self.lower, self.upper) - self.lower",
         ("fitted/test_variance.py",),
     ),

@@ -20,6 +20,8 @@ from dpjax.private.noise import discrete_laplace as sampler
 from dpjax.private.noise.discrete_laplace import Bits, discrete_laplace
 from dpjax.private.people import EACH_RECORD
 from dpjax.private.planning.design import blank_of
+from dpjax.private.releases import exact_sum
+from dpjax.private.releases.price import cost_of, price
 from tests.perfect_start import REJECT
 from tests.private.cases import STARTS, TARGET, WALK
 from tests.private.paid_sums import BOTH, RECORDS, TABLE, TOTAL, release, seeded
@@ -151,6 +153,36 @@ def test_a_record_moves_rounded_sums_by_no_more_than_is_paid_for(statistic, neig
     rates = [Fraction(part.step) / Fraction(part.scale) for part in parts for _ in range(part.size)]
     moved = sum(abs(int(a) - int(b)) * rate for a, b, rate in zip(one, other, rates, strict=True))
     assert Fraction(1, 2) < moved <= 1
+
+
+LARGE = [(2**30 + 63, 2**30 + 65), (2**28 + 47, 2**28 + 49), (2**45, 2**45 + 1)]
+
+
+@pytest.mark.parametrize("weights", LARGE)
+def test_large_weights_are_added_up_exactly(weights: tuple[int, int]) -> None:
+    """In float32 neighbours were 128 apart under noise for 2."""
+    statistic = statistics.linear(statistics.histogram("y", [0.0, 1.0, 2.0]), [weights])
+    found = [steps_and_parts(statistic, {"y": np.array([value])}, PURE) for value in (0.5, 1.5)]
+    assert [int(steps[0]) for steps, _ in found] == list(weights)
+    np.testing.assert_allclose(found[0][1][0].scale, weights[1] - weights[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize("most", [0, 64])
+def test_scaled_tables_are_added_up_exactly(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exact_sum, "MOST_DENSE", most)
+    table = statistics.stacked(TABLE, statistics.scaled(TABLE, float(2**30 + 63)))
+    steps, _ = steps_and_parts(table, {"group": np.array([0, 2, 2])}, PURE)
+    assert steps.tolist() == [1, 0, 2, 2**30 + 63, 0, 2**31 + 126]
+
+
+def test_whole_numbers_that_floats_do_not_hold_have_a_margin() -> None:
+    held, beyond = (statistics.scaled(statistics.scaled(TABLE, 2.0**power), 3.0) for power in (50, 52))
+    assert (held.rounding() == 0, beyond.rounding() > 0) == (True, True)
+    assert affordable_scale(beyond) > 2 * beyond.radius(1) * (1 + beyond.rounding())
+
+
+def affordable_scale(statistic: dpjax.statistics.RecordStatistic) -> float:
+    return price(statistic, cost_of(PURE), "replace-one", None, None, EACH_RECORD)[0].scale
 
 
 def test_epsilon_adds_up_without_delta(tmp_path) -> None:

@@ -2,20 +2,19 @@
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, Records
 from dpjax.private.releases.records import Batch
 from dpjax.statistics import RecordStatistic, Stacked
-from dpjax.statistics.base import dimension_of
-from dpjax.statistics.combinators import bounded
+from dpjax.statistics.base import Norm, dimension_of
+from dpjax.statistics.combinators import DOUBLE, bounded
 
-__all__ = ["ExactSum", "rounding_of", "sum_on_grid"]
+__all__ = ["ExactSum", "sum_on_grid"]
 
 MOST_ROWS, MOST_NUMBERS = 4_096, 2**22
 """Records whose contributions are computed at once, and numbers in these."""
@@ -81,18 +80,7 @@ class ExactSum(NamedTuple):
     faults: Faults
 
 
-def rounding_of(statistic: RecordStatistic) -> float:
-    """How far the computed contribution of a record may be from the true one, relative to the radius.
-
-    Lengths of vectors [d] are off by d units in the last place at most; tables compute none.
-    """
-    sums = 1 if statistic.is_sparse else dimension_of(statistic) or 1
-    return (sums + 16) * float(jnp.finfo(jnp.result_type(float)).eps)
-
-
-def sum_on_grid(
-    statistic: RecordStatistic, batches: Iterable[Batch], step: np.ndarray, *, norm: Literal[1, 2] = 2
-) -> ExactSum:
+def sum_on_grid(statistic: RecordStatistic, batches: Iterable[Batch], step: np.ndarray, *, norm: Norm = 2) -> ExactSum:
     """The sum of the contributions, each rounded to the nearest whole number of steps.
 
     Integers have the same sum in any order and in any batches, and replacing a record changes it by what that record
@@ -110,7 +98,8 @@ def sum_on_grid(
         That of the sensitivities which contributions have to be covered by.
     """
     add = add_listed if statistic.is_sparse and len(step) > MOST_DENSE else add_rows
-    size = max(1, min(MOST_ROWS, MOST_NUMBERS // (1 if add is add_listed else len(step))))
+    widest = max(len(step), sum(dimension_of(leaf) or 0 for leaf in statistic.leaves))
+    size = max(1, min(MOST_ROWS, MOST_NUMBERS // (1 if add is add_listed else widest)))
     halves, count, faults = np.zeros((2, len(step)), np.int64), 0, Faults()
     for batch in batches:
         for piece, number in pieces(batch, size):
@@ -137,34 +126,58 @@ def fill(leaf: np.ndarray, size: int) -> np.ndarray:
 
 
 def add_rows(
-    halves: np.ndarray, statistic: RecordStatistic, piece: Batch, number: int, step: np.ndarray, norm: Literal[1, 2]
+    halves: np.ndarray, statistic: RecordStatistic, piece: Batch, number: int, step: np.ndarray, norm: Norm
 ) -> tuple[np.ndarray, Faults]:
     """The halves [2, d] of the sum with those of the first records of a piece, and why some were left out."""
-    rows = np.asarray(contribute(statistic, piece.fields), float)[:number]
-    finite = np.all(np.isfinite(rows), axis=1)
-    rows = np.where(finite[:, None], rows, 0.0)
-    covered = statistic.covers(rows, rounding_of(statistic)) & within_radius(statistic, rows, norm)
-    kept = piece.is_readable & finite & covered
-    rows = np.where(kept[:, None], rows, 0.0)
+    rows, finite, covered = contributions(statistic, piece.fields, number, norm)
+    rows = where(piece.is_readable & finite & covered, rows)
     added = halves + np.stack([np.sum(half, axis=0) for half in split(np.rint(rows / step))])
     return added, faults_of(piece, finite, covered)
 
 
+def contributions(
+    statistic: RecordStatistic, records: Records, number: int, norm: Norm
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The contributions [m, d] of the first m records, and which are finite and covered by the sensitivities [m]."""
+    parts = [np.asarray(part, float)[:number] for part in contribute(statistic, records)]
+    with np.errstate(all="ignore"):  # a warning would tell something of a record
+        rows = statistic.assemble(iter(parts))
+    finite = are_finite(*parts, rows)
+    rows = where(finite, rows)
+    covered = within_radius(statistic, rows, norm)
+    for leaf, part in zip(statistic.leaves, parts, strict=True):
+        known = where(finite, part)
+        covered &= leaf.covers(known, tolerance_of(leaf)) & within_radius(leaf, known, norm)
+    return rows, finite, covered
+
+
 def add_listed(
-    halves: np.ndarray, statistic: RecordStatistic, piece: Batch, number: int, step: np.ndarray, norm: Literal[1, 2]
+    halves: np.ndarray, statistic: RecordStatistic, piece: Batch, number: int, step: np.ndarray, norm: Norm
 ) -> tuple[np.ndarray, Faults]:
     """The same from the coordinates that are not 0, for tables of many cells."""
-    places, values = (np.asarray(part)[:number] for part in list_contributions(statistic, piece.fields))
-    values = np.where(places >= 0, values, 0.0).astype(float)
-    finite = np.all(np.isfinite(values), axis=1)
-    values = np.where(finite[:, None], values, 0.0)
+    listed = [tuple(np.asarray(part)[:number] for part in parts) for parts in list_parts(statistic, piece.fields)]
+    with np.errstate(all="ignore"):
+        places, values = statistic.assemble_listed((places, values.astype(float)) for places, values in listed)
+    values = np.where(places >= 0, values, 0.0)
+    finite = are_finite(values)
+    values = where(finite, values)
     covered = are_covered(statistic, places, values, norm)
-    kept = (piece.is_readable & finite & covered)[:, None]
-    places, values = np.where(kept, places, -1), np.where(kept, values, 0.0)
+    kept = piece.is_readable & finite & covered
+    places, values = np.where(kept[:, None], places, -1), where(kept, values)
     added = halves.copy()
     for total, half in zip(added, split(np.rint(values / step[places])), strict=True):
         np.add.at(total, places, half)
     return added, faults_of(piece, finite, covered)
+
+
+def are_finite(*parts: np.ndarray) -> np.ndarray:
+    """Whether all numbers of each record are finite [m], in arrays [m, ...]."""
+    return np.all([np.all(np.isfinite(part), axis=1) for part in parts], axis=0)
+
+
+def where(kept: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Rows [m, ...] with 0 in place of those that are not kept [m]."""
+    return np.where(kept[:, None], rows, 0.0)
 
 
 def faults_of(piece: Batch, finite: np.ndarray, covered: np.ndarray) -> Faults:
@@ -174,29 +187,27 @@ def faults_of(piece: Batch, finite: np.ndarray, covered: np.ndarray) -> Faults:
 
 
 @partial(jax.jit, static_argnames=("statistic",))
-def contribute(statistic: RecordStatistic, records: Records) -> Array:
-    """The contributions [m, d] of m records."""
-    return jax.vmap(statistic)(records)
+def contribute(statistic: RecordStatistic, records: Records) -> tuple[Array, ...]:
+    """The contributions [m, d] of m records to each of the statistics that this one is made of."""
+    return tuple(jax.vmap(leaf)(records) for leaf in statistic.leaves)
 
 
 @partial(jax.jit, static_argnames=("statistic",))
-def list_contributions(statistic: RecordStatistic, records: Records) -> tuple[Array, Array]:
-    """The places of the coordinates that are not 0, and their values, both [m, k]."""
-    return statistic.sparse(records)
+def list_parts(statistic: RecordStatistic, records: Records) -> tuple[tuple[Array, Array], ...]:
+    """The places of the coordinates that are not 0, and their values, both [m, k], of each of these."""
+    return tuple(leaf.sparse(records) for leaf in statistic.leaves)
 
 
-def within_radius(statistic: RecordStatistic, rows: np.ndarray, norm: Literal[1, 2]) -> np.ndarray:
+def within_radius(statistic: RecordStatistic, rows: np.ndarray, norm: Norm) -> np.ndarray:
     """Whether contributions [m, d] are within the radius of each statistic side by side [m]."""
     within, end = np.ones(len(rows), bool), 0
     for part in side_by_side(statistic):
         start, end = end, end + (dimension_of(part) or 0)
-        within &= np.linalg.norm(rows[:, start:end], norm, axis=1) <= longest(part, statistic, norm)
+        within &= np.linalg.norm(rows[:, start:end], norm, axis=1) <= longest(part, norm)
     return within
 
 
-def are_covered(
-    statistic: RecordStatistic, places: np.ndarray, values: np.ndarray, norm: Literal[1, 2] = 2
-) -> np.ndarray:
+def are_covered(statistic: RecordStatistic, places: np.ndarray, values: np.ndarray, norm: Norm = 2) -> np.ndarray:
     """Whether contributions by places and values [m, k] are within the radius of each statistic side by side [m]."""
     ordered = np.sort(places, axis=1)
     repeated = np.any((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0), axis=1)
@@ -204,7 +215,7 @@ def are_covered(
     for part in side_by_side(statistic):
         start, end = end, end + (dimension_of(part) or 0)
         inside = (places >= start) & (places < end)
-        covered &= np.linalg.norm(np.where(inside, values, 0.0), norm, axis=1) <= longest(part, statistic, norm)
+        covered &= np.linalg.norm(np.where(inside, values, 0.0), norm, axis=1) <= longest(part, norm)
     return np.asarray(covered & np.all(places < end, axis=1))
 
 
@@ -213,9 +224,14 @@ def side_by_side(statistic: RecordStatistic) -> tuple[Any, ...]:
     return statistic.statistics if isinstance(statistic, Stacked) else (statistic,)
 
 
-def longest(part: RecordStatistic, statistic: RecordStatistic, norm: Literal[1, 2]) -> float:
+def longest(part: RecordStatistic, norm: Norm) -> float:
     """The largest norm of a computed contribution."""
-    return bounded(part).radius(norm) * (1 + rounding_of(statistic))
+    return bounded(part).radius(norm) * (1 + tolerance_of(part))
+
+
+def tolerance_of(part: RecordStatistic) -> float:
+    """The largest relative error of a computed contribution, and of its norm on the host."""
+    return part.rounding() + ((dimension_of(part) or 1) + 16) * DOUBLE
 
 
 def split(steps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from math import sqrt
 from typing import Literal, NamedTuple
 
+import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import check_array, fail, name_of
@@ -13,7 +14,6 @@ from dpjax.private.accounting.ledger import BudgetExceeded, Ledger
 from dpjax.private.accounting.query import Budget, NoiseFamily
 from dpjax.private.noise.secure import GRID_BITS, grid_of
 from dpjax.private.people import EACH_RECORD, People
-from dpjax.private.releases.exact_sum import rounding_of
 from dpjax.statistics import RecordStatistic, Stacked
 from dpjax.statistics.base import dimension_of, is_whole
 
@@ -22,8 +22,8 @@ __all__ = ["Cost", "Part", "affordable", "cost_of", "price", "read_statistic"]
 MARGIN = 1e-12
 """The share of a cost that is kept for rounding in its sums and roots."""
 SUM_TO_ONE = 1e-9
-MOST_SCALES = 2.0**28
-"""The length of one contribution, in noise deviations: it is then within the 2^62 steps that `sum_on_grid` allows."""
+MOST_STEPS = 2.0**62
+"""The length of one contribution, in steps of the grid, that `sum_on_grid` allows."""
 
 
 class Part(NamedTuple):
@@ -118,6 +118,8 @@ def price(
     """
     statistics = statistic.statistics if isinstance(statistic, Stacked) else (statistic,)
     parts = [read_statistic(one) for one in statistics]
+    for leaf in statistic.leaves:
+        check_held(leaf)
     norm: Literal[1, 2] = 1 if cost.noise == "laplace" else 2
     lengths = [people.sensitivity(one, norm, neighbours) for one in parts]
     sizes = [dimension_of(one) or 0 for one in parts]
@@ -141,9 +143,10 @@ def gaussian_of(
     multiplier = step / sqrt(2 * mu)
     rounding = check_rounding(multiplier, most * sqrt(size), size)
     radius = statistic.radius(2)
-    scale = (length + 2 * most * rounding_of(statistic) * radius) / step * multiplier / (1 - rounding)
-    check_far(radius, scale)
-    return Part(size, length, multiplier, scale, "gaussian", float(grid_of(np.asarray(scale))))
+    scale = (length + 2 * most * statistic.rounding() * radius) / step * multiplier / (1 - rounding)
+    grid = float(grid_of(np.asarray(scale)))
+    check_far(radius, scale, grid)
+    return Part(size, length, multiplier, scale, "gaussian", grid)
 
 
 def laplace_of(
@@ -151,20 +154,17 @@ def laplace_of(
 ) -> Part:
     """The noise with which one sum costs ε.
 
-    Whole numbers are exact. Others are rounded to a grid, which moves the distance of two contributions by a step for
-    each coordinate, and they are computed in floats.
+    Whole numbers are on a grid of their own. Others are rounded to one, which moves the distance of two contributions
+    by a step for each coordinate. Numbers that floats do not hold exactly are computed with errors.
     """
     check_moves(statistic, length, neighbours)
     step = closed_form.sensitivity(1.0, neighbours)
-    multiplier = step / epsilon
-    if is_whole(statistic):
-        scale = length / step * multiplier * (1 + MARGIN)
-        check_far(statistic.radius(1), scale)
-        return Part(size, length, multiplier, scale, "laplace", 1.0)
-    rounding = check_rounding(multiplier, most * size, size)
-    scale = (length + 2 * most * rounding_of(statistic) * statistic.radius(1)) / step * multiplier / (1 - rounding)
-    check_far(statistic.radius(1), scale)
-    return Part(size, length, multiplier, scale * (1 + MARGIN), "laplace", float(grid_of(np.asarray(scale))))
+    multiplier, radius = step / epsilon, statistic.radius(1)
+    rounding = 0.0 if is_whole(statistic) else check_rounding(multiplier, most * size, size)
+    scale = (length + 2 * most * statistic.rounding() * radius) / step * multiplier / (1 - rounding)
+    grid = 1.0 if is_whole(statistic) else float(grid_of(np.asarray(scale)))
+    check_far(radius, scale, grid)
+    return Part(size, length, multiplier, scale * (1 + MARGIN), "laplace", grid)
 
 
 def check_moves(statistic: RecordStatistic, length: float, neighbours: Neighbours) -> None:
@@ -172,6 +172,14 @@ def check_moves(statistic: RecordStatistic, length: float, neighbours: Neighbour
     if length == 0:
         given, remedy = f"{name_of(statistic)}, whose sum is the same for all neighbours", "Leave it out: it is public."
         fail("statistic", given, f"a sum that depends on the records under {neighbours}", remedy)
+
+
+def check_held(statistic: RecordStatistic) -> None:
+    """Raise unless the device's floats hold what a record can add: else no contribution would be finite."""
+    numbers = jnp.finfo(jnp.result_type(float))
+    if not statistic.radius(1) <= float(numbers.max):
+        given, remedy = f"contributions of up to {statistic.radius(1):.3g}", "Release it in larger units."
+        fail("statistic", given, f"numbers that {numbers.dtype} holds", remedy)
 
 
 def check_rounding(multiplier: float, steps: float, size: int) -> float:
@@ -183,9 +191,9 @@ def check_rounding(multiplier: float, steps: float, size: int) -> float:
     return rounding
 
 
-def check_far(radius: float, scale: float) -> None:
+def check_far(radius: float, scale: float, step: float) -> None:
     """Raise if contributions are too far from 0 to be counted in steps of the grid."""
-    if radius > MOST_SCALES * scale:
+    if radius > MOST_STEPS * step:
         given = f"contributions of {radius:.3g} under noise of {scale:.3g}"
         fail("statistic", given, "contributions nearer to 0", "Subtract a public number from them.")
 
