@@ -20,18 +20,19 @@ def read_range(bounds: Any) -> Bounds:
     """Two increasing numbers, or an error."""
     expected = "two increasing numbers (lower, upper)"
     remedy = "Pass bounds as they were given; bounds taken from the records cannot be used."
-    given = (
-        () if bounds is None else as_floats("bounds", read_numbers("bounds", bounds, expected, remedy).ravel().tolist())
-    )
+    numbers = () if bounds is None else read_numbers("bounds", bounds, expected, remedy).ravel().tolist()
+    given = as_floats("bounds", numbers) if numbers and not isinstance(numbers[0], bool) else ()
     if len(given) != 2 or given[0] >= given[1]:
         fail("bounds", describe(bounds), expected, remedy)
     return given[0], given[1]
 
 
 def as_names(argument: str, names: Any) -> tuple[str, ...]:
-    """A list of names as a tuple, or an error."""
+    """A list of different names as a tuple, or an error."""
     if not isinstance(names, (list, tuple)) or not names or not all(isinstance(name, str) for name in names):
         fail(argument, describe(names), "at least one name, as text", "Pass a list of texts.", error=TypeError)
+    if len(set(names)) < len(names):
+        fail(argument, describe(names), "names that differ", "Pass each once.")
     return tuple(names)
 
 

@@ -22,6 +22,10 @@ __all__ = ["mechanism_from_opendp", "read_quantile", "selection_from_opendp"]
 SupportedMechanism = Laplace | Gaussian | DiscreteLaplace | DiscreteGaussian | RandomizedResponse
 Arguments = Mapping[str, Any]
 
+REAL = ("f32", "f64")
+WHOLE = tuple(f"{sign}{bits}" for sign in "iu" for bits in (8, 16, 32, 64, 128, "size"))
+"""The types of numbers."""
+
 MOST_STEPS = 1_000
 """The longest chain of transformations that is followed."""
 
@@ -227,7 +231,7 @@ def is_whole(arguments: Arguments) -> bool:
     if arguments.get("k") is not None:
         remedy = "Leave k out: the noise then lies on the finest grid."
         fail("measurement", f"noise on a grid of spacing 2^{arguments['k']}", "noise on the finest grid", remedy)
-    return number_type(take(arguments, "input_domain")) not in ("f32", "f64")
+    return not is_real(take(arguments, "input_domain"))
 
 
 def number_type(domain: Any) -> str:
@@ -238,6 +242,14 @@ def number_type(domain: Any) -> str:
     if "atom_domain" in arguments:
         _, arguments = constructor_of(arguments["atom_domain"])
     return str(take(arguments, "T"))
+
+
+def is_real(domain: Any) -> bool:
+    """Whether the numbers in a domain are floats; an error if they are no numbers."""
+    kind = number_type(domain)
+    if kind not in REAL and kind not in WHOLE:
+        fail("measurement", f"noise on the type {kind}", f"one of {[*REAL, *WHOLE]}", "Pass a measurement on numbers.")
+    return kind in REAL
 
 
 def read_laplace(arguments: Arguments) -> SupportedMechanism:
@@ -266,8 +278,9 @@ def read_noise(arguments: Arguments) -> SupportedMechanism:
 def read_response(arguments: Arguments) -> SupportedMechanism:
     """Randomized response among categories, numbered in their order."""
     categories = take(arguments, "categories")
-    if not isinstance(categories, (list, tuple)):
-        fail("measurement.categories", describe(categories), "a list", "Pass the measurement as it was built.")
+    if not isinstance(categories, (list, tuple)) or len(set(map(repr, categories))) < len(categories):
+        remedy = "Pass the measurement as it was built."
+        fail("measurement.categories", describe(categories), "a list of categories that differ", remedy)
     return RandomizedResponse(keep=take(arguments, "prob"), num_categories=len(categories))
 
 

@@ -179,7 +179,7 @@ def read_lines(
     """The selected lines with their numbers, as dicts; an error unless the file has columns of these names."""
     with reading("path", path, "Pass the path of a CSV file.") as content:
         try:
-            reader = csv.reader(TextIOWrapper(content, encoding="utf-8", newline=""), delimiter=delimiter)
+            reader = csv.reader(TextIOWrapper(content, encoding="utf-8", newline=""), delimiter=delimiter, strict=True)
             header = next(reader, [])
             check_header(Path(path).name, header, names)
             for row in filter(None, reader):

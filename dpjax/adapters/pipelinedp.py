@@ -109,6 +109,9 @@ def centred_sum(mean: Any, count: Any, bounds: tuple[float, float]) -> np.ndarra
     lower, upper = read_range(bounds)
     for name, value in {"mean": mean, "count": count}.items():
         check_array(name, value, np.isfinite, "finite numbers", "Pass what was published.")
+    if np.shape(mean) != np.shape(count):
+        given = f"shapes {list(np.shape(mean))} and {list(np.shape(count))}"
+        fail("mean, count", given, "one count for each mean", "Pass both as they were published.")
     middle = lower + (upper - lower) / 2
     return (np.asarray(mean, float) - middle) * np.maximum(1.0, np.asarray(count, float))
 

@@ -17,6 +17,7 @@ and parameters are those of dpjax's mechanisms and statistics; a user's function
 import json
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import asdict
+from types import NoneType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -62,7 +63,7 @@ def read(text: str, kind: str | None = None) -> dict[str, Any]:
     if not isinstance(document, dict) or document.get("schema") != SCHEMA:
         given = document.get("schema") if isinstance(document, dict) else type(document).__name__
         fail("schema", repr(given), repr(SCHEMA), "Write the release with to_json.")
-    if document.get("version") != VERSION:
+    if type(document.get("version")) is not int or document["version"] != VERSION:
         fail("version", document.get("version"), str(VERSION), "Read it with the version of dpjax that wrote it.")
     found = str(document.get("kind"))
     if found not in (CONTENT if kind is None else (kind,)):
@@ -70,6 +71,9 @@ def read(text: str, kind: str | None = None) -> dict[str, Any]:
         fail("kind", repr(found), repr(kind) if kind else f"one of {sorted(CONTENT)}", remedy)
     optional = OPTIONAL.get(found, set())
     check_names("text", set(document), CONTENT[found] | HEADER, optional)
+    if not isinstance(document["units"], (str, NoneType)):
+        fail("units", repr(document["units"]), "a text, or null", "Give the units in words.", error=TypeError)
+    check_dict("metadata", document["metadata"])
     return dict.fromkeys(optional) | document
 
 

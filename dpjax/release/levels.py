@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from dpjax._util.validation import describe, fail
+from dpjax._util.validation import describe, fail, name_of
 from dpjax.statistics.axes import read_levels
 
 __all__ = ["Names", "check_number_of", "in_words", "to_codes"]
@@ -60,8 +60,10 @@ def look_up(argument: str, values: Any, names: tuple[str, ...]) -> np.ndarray:
 
 
 def check_number_of(levels: Names, channel: Any) -> None:
-    """Raise unless there are as many names as the channel has categories, if it has any."""
+    """Raise unless there are as many names as the channel has categories, if it is known; noise on numbers has none."""
     size = channel.true_categories
+    if levels is not None and channel.adds_noise:
+        fail("levels", f"names of categories under {name_of(channel)} noise", "a channel of categories", REMEDY)
     if levels is not None and size not in (None, len(levels)):
         fail("levels", f"{len(levels)} names", f"{size}, the number of categories of the channel", REMEDY)
 

@@ -55,6 +55,10 @@ class Linear:
     def __post_init__(self) -> None:
         check_field_name(self.covariates, "covariates")
         check_field_name(self.response, "response")
+        if self.covariates == self.response:
+            fail(
+                "response", repr(self.response), "another field than the covariates", "Name the field of the response."
+            )
         check_flag("intercept", self.intercept, "Say whether the first coefficient is an intercept.")
         if self.norm is not None:
             remedy = "Pass the norm to which covariates were clipped, or leave it out."

@@ -444,7 +444,7 @@ WITH_A_MODEL = [
     ({"loss": vector}, "loss: given a result float"),
     ({"loss": statistics.Logistic()}, "record['x']: given a record with fields ['cell']; expected a field 'x'"),
     (
-        {"loss": statistics.Squared(covariates="cell", response="cell"), "coefficients": [1.0]},
+        {"loss": statistics.Squared(covariates="cell"), "coefficients": [1.0]},
         "coefficients: given shape",
     ),
 ]

@@ -268,9 +268,9 @@ MUTANTS = (
     ),
     Mutant(
         "A budget's earlier charges are forgotten",
-        "private/releases/price.py",
-        "left = total.amount - gone",
-        "left = total.amount - 0 * gone",
+        "private/accounting/remaining.py",
+        "total((*charged, asked(log_multiplier)))",
+        "total((asked(log_multiplier),))",
         RELEASE,
     ),
     Mutant(

@@ -1,14 +1,25 @@
 """Rows of noisy measurement files, each a query of one area."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import prod
 from pathlib import Path
+from types import NoneType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpjax._util.validation import check_array, check_text, describe, fail, summarize_error
+from dpjax._util.validation import (
+    check_array,
+    check_count,
+    check_instance,
+    check_number,
+    check_text,
+    describe,
+    fail,
+    read_numbers,
+    summarize_error,
+)
 from dpjax.adapters.arguments import as_names
 
 __all__ = [
@@ -16,6 +27,7 @@ __all__ = [
     "PL94_UNIT",
     "Histogram",
     "Measurement",
+    "check_histogram",
     "choose_attributes",
     "fits",
     "groups_of",
@@ -163,13 +175,16 @@ def measurement_of(row: dict[str, Any], histogram: Histogram, file: str) -> Meas
     here = f"{row['query_name']!r} of area {row['geocode']!r} in {file}"
     for name in ("geocode", "query_name"):
         check_text("path", row[name], f"Each row of {file} has a {name}.")
+    if not row["geocode"]:
+        fail("path", f"{here}, which is empty", "the geocode of an area", f"Each row of {file} has a geocode.")
     sign = row.get("sign")
-    if sign not in SIGNS:
+    if not isinstance(sign, (str, NoneType)) or sign not in SIGNS:
         fail("path", f"{here} with sign {sign!r}", f"one of {list(SIGNS)[1:]}", "Leave such constraints out.")
     coding = coding_of(row, histogram)
     check_shape(here, row, coding, histogram)
     if sign is None:
         remedy = "Only constraints, which have a sign, are without noise."
+        check_number(f"variance of {here}", row["variance"])
         check_array(f"variance of {here}", row["variance"], lambda variance: variance > 0, "a number above 0", remedy)
     check_array(f"value of {here}", row["value"], lambda value: value == np.round(value), "whole numbers", "Check it.")
     value = np.asarray(row["value"], float)
@@ -180,11 +195,37 @@ def check_shape(here: str, row: dict[str, Any], coding: tuple[str, ...], histogr
     """Raise unless the shape of a row's value is that of its query."""
     sizes = zip(histogram.sizes, coding, strict=True)
     shape = [int(codes_of(name, level, histogram).max()) + 1 for name, level in sizes]
+    for name in ("query_shape", "value"):
+        if not isinstance(row[name], (list, NoneType)):
+            fail("path", f"{here} with {name} {row[name]!r}", "a list of numbers", "Pass noisy measurement files.")
     given = [list(row["query_shape"] or ()), len(row["value"] or ())]
     if given != [shape, prod(shape)]:
         expected = f"shape {shape} and {prod(shape)} numbers"
         remedy = "Pass the histogram that the files count."
         fail("path", f"{here} with shape {given[0]} and {given[1]} numbers", expected, remedy)
+
+
+def check_histogram(histogram: Any) -> None:
+    """Raise unless it has attributes with numbers of categories, and a group for each category in every coding."""
+    remedy = "Pass dpjax.adapters.census.PL94_PERSON or a Histogram."
+    check_instance("histogram", histogram, Histogram, remedy)
+    for part in ("sizes", "codings"):
+        if not isinstance(getattr(histogram, part), Mapping) or not all(map(is_text, getattr(histogram, part))):
+            fail(f"histogram.{part}", describe(getattr(histogram, part)), "a dict by name", remedy, error=TypeError)
+    for name, size in histogram.sizes.items():
+        check_count(f"histogram.sizes[{name!r}]", size)
+    for name, coding in histogram.codings.items():
+        owner, groups = coding if isinstance(coding, tuple) and len(coding) == 2 else (None, ())
+        codes = read_numbers(f"histogram.codings[{name!r}]", groups, "groups", remedy)
+        size = histogram.sizes.get(owner) if is_text(owner) else None
+        if codes.dtype.kind not in "iu" or codes.shape != (size,) or codes.min() < -1 or codes.max() < 0:
+            expected = "the name of an attribute, and a group for each of its categories, -1 for none"
+            fail(f"histogram.codings[{name!r}]", describe(coding), expected, remedy)
+
+
+def is_text(name: Any) -> bool:
+    """Whether it is a text."""
+    return isinstance(name, str)
 
 
 def choose_attributes(histogram: Histogram, attributes: Any) -> dict[str, int]:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from dpjax._util.validation import check_count, check_instance, check_text, fail
+from dpjax._util.validation import check_count, check_text, fail
 from dpjax.adapters.census.measurements import (
     PL94_PERSON,
     Histogram,
     Measurement,
+    check_histogram,
     choose_attributes,
     fits,
     groups_of,
@@ -118,7 +119,7 @@ def read_noisy_measurements(
     >>> table.areas, table.release.value.tolist()
     (('11',), [9.0, 12.0])
     """
-    check_instance("histogram", histogram, Histogram, "Pass dpjax.adapters.census.PL94_PERSON or a Histogram.")
+    check_histogram(histogram)
     check_text("within", within, "Pass the geocode of an area, such as '1400000US01'.")
     if not (n is None or isinstance(n, UnknownCount)):
         check_count("n", n, "Pass the number of people, a dpjax.UnknownCount(prior), or nothing.", least=0)

@@ -7,7 +7,16 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from dpjax._util.validation import check_positive_number, fail, name_of
+from dpjax._util.validation import (
+    check_array,
+    check_count,
+    check_moderate,
+    check_positive_number,
+    describe,
+    fail,
+    name_of,
+    read_numbers,
+)
 from dpjax.adapters.arguments import read_n
 from dpjax.mechanisms.vector_laplace import VectorLaplace
 from dpjax.release import Release, joint
@@ -119,13 +128,15 @@ def attributes_of(fitted: Any) -> dict[str, Any]:
     """The attributes of a fitted logistic regression, or an error if it is none."""
     given = dict(fitted) if isinstance(fitted, Mapping) else {**getattr(fitted, "__dict__", {})}
     name = given.get("model", "a mapping without model") if isinstance(fitted, Mapping) else name_of(fitted)
-    if name in REFUSED:
+    if isinstance(name, str) and name in REFUSED:
         refuse_model(name)
     if name != "LogisticRegression":
         fail("fitted", name, "a LogisticRegression of diffprivlib", "Other models cannot be read.", error=TypeError)
     missing = [key for key in (*ATTRIBUTES, "max_iter") if given.get(key) is None]
     if missing:
         fail("fitted", f"no {', '.join(missing)}", "a fitted model with its parameters", "Call fit before.")
+    if not isinstance(given["fit_intercept"], (bool, np.bool_)):
+        fail("fitted.fit_intercept", describe(given["fit_intercept"]), "True or False", "Pass it as it was published.")
     given["fit_intercept"] = bool(given["fit_intercept"])
     return given
 
@@ -138,16 +149,25 @@ def refuse_model(name: str) -> NoReturn:
 
 def check_fit(model: Mapping[str, Any]) -> None:
     """Raise unless a logistic regression has sound parameters and its optimiser stopped at a minimum."""
+    whole = "Pass the fitted model as it was published."
     for key in ("epsilon", "data_norm", "C", "tol"):
-        check_positive_number(f"fitted.{key}", model[key], "Pass the fitted model as it was published.")
-    fits = 1 if len(model["classes_"]) == 2 else len(model["classes_"])
+        check_positive_number(f"fitted.{key}", model[key], whole)
+        check_moderate(f"fitted.{key}", model[key])
+    classes = model["classes_"]
+    if not isinstance(classes, (list, tuple, np.ndarray)) or np.ndim(classes) != 1 or len(classes) < 2:
+        fail("fitted.classes_", describe(classes), "a list of two classes or more", whole)
+    fits = 1 if len(classes) == 2 else len(classes)
+    for key in ("coef_", "intercept_"):
+        check_array(f"fitted.{key}", model[key], np.isfinite, "finite numbers", whole)
     shape, offsets = np.shape(model["coef_"]), np.shape(model["intercept_"])
-    if len(shape) != 2 or shape[0] != fits or offsets != (fits,):
+    if len(shape) != 2 or shape[0] != fits or offsets != (fits,) or not shape[1]:
         given = f"shapes {list(shape)} and {list(offsets)}"
         fail("fitted.coef_, intercept_", given, f"[{fits}, p] and [{fits}]", "One row for each fit.")
-    if np.max(model["n_iter_"]) >= model["max_iter"]:
+    most = check_count("fitted.max_iter", model["max_iter"], whole)
+    iterations = np.atleast_1d(read_numbers("fitted.n_iter_", model["n_iter_"], "numbers of iterations", whole))
+    if not (iterations.size and np.all(iterations < most)):
         remedy = "Have it fitted with a larger max_iter: the coefficients of an unfinished fit have no known density."
-        fail("fitted.n_iter_", np.max(model["n_iter_"]), f"fewer than max_iter = {model['max_iter']}", remedy)
+        fail("fitted.n_iter_", iterations.tolist(), f"fewer than max_iter = {most}", remedy)
 
 
 def warn_of_tolerance(error: float) -> None:

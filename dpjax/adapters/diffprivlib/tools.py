@@ -7,7 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, check_flag, check_positive_number, fail
+from dpjax._util.validation import check_array, check_flag, check_moderate, check_positive_number, fail
 from dpjax.adapters.arguments import Bounds, quantile_within, read_n, read_range, read_square, read_value
 from dpjax.base import Statistic
 from dpjax.mechanisms.additive import Laplace
@@ -341,4 +341,5 @@ def bins_within(field: str, edges: tuple[float, ...]) -> Statistic:
 def read_epsilon(epsilon: Any) -> float:
     """A positive ε, or an error."""
     check_positive_number("epsilon", epsilon, EPSILON)
+    check_moderate("epsilon", epsilon)
     return float(epsilon)

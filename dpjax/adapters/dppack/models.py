@@ -8,7 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, check_flag, check_number, check_positive_number, fail
+from dpjax._util.validation import check_array, check_flag, check_moderate, check_number, check_positive_number, fail
 from dpjax.adapters.arguments import read_n
 from dpjax.base import Array, Records
 from dpjax.mechanisms.vector_laplace import VectorLaplace
@@ -137,7 +137,7 @@ def check_model(fitted: Any) -> None:
     """Raise unless it is a logistic regression by objective perturbation with sound fields."""
     name = fitted.get("model", "a mapping without model") if isinstance(fitted, Mapping) else type(fitted).__name__
     remedy = "Publish the noisy sums themselves, each a dpjax.Release."
-    if name in REFUSED:
+    if isinstance(name, str) and name in REFUSED:
         fail("fitted", f"{name}: {REFUSED[name]}", "a LogisticRegressionDP", remedy)
     if name != "LogisticRegressionDP":
         remedy = 'Pass a mapping with "model": "LogisticRegressionDP" and the fields of the object.'
@@ -147,10 +147,12 @@ def check_model(fitted: Any) -> None:
         fail("fitted", f"no {', '.join(missing)}", "the fields of a fitted object", "Call fit before it is written.")
     method = np.ravel(fitted["perturbation.method"]).tolist()
     if method != ["objective"]:
-        given = f"perturbation.method {method[0]}"
+        given = f"perturbation.method {', '.join(map(str, method))}"
         remedy = "Noise that is added after a fit has a density for which each imputed data set would be fitted."
         fail("fitted", given, "objective perturbation", remedy)
     check_positive_number("fitted.eps", fitted["eps"], "Pass the eps of the object, a finite number.")
+    check_moderate("fitted.eps", fitted["eps"])
+    check_array("fitted.coeff", fitted["coeff"], np.isfinite, "finite numbers", "Pass the coeff of the object.")
     check_number("fitted.gamma", fitted["gamma"])
     expected, remedy = "a finite number of at least 0", "Pass the gamma of the object."
     check_array("fitted.gamma", fitted["gamma"], lambda array: array >= 0, expected, remedy)

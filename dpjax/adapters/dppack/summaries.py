@@ -12,6 +12,7 @@ from dpjax._util.validation import (
     check_array,
     check_choice,
     check_flag,
+    check_moderate,
     check_number,
     check_positive_number,
     check_share,
@@ -245,7 +246,7 @@ def read_histogram(
     if not isinstance(published, Mapping) or not {"breaks", "counts"} <= set(published):
         remedy = "Write it by jsonlite::toJSON(unclass(result), digits = NA), and pass what json.loads returns."
         fail("published", type(published).__name__, "a mapping with breaks and counts", remedy, error=TypeError)
-    edges = as_increasing("breaks", list(published["breaks"]), "Pass the breaks of the histogram.", least=2)
+    edges = as_increasing("breaks", published["breaks"], "Pass the breaks of the histogram.", least=2)
     counts = read_counts(published["counts"], (len(edges) - 1,))
     noise = noise_of(*read_sensitivity(which_sensitivity), eps, mechanism, delta, type_dp)
     return Release(counts, rounded(noise, allow_negative), closed_above(field, edges), n)
@@ -388,7 +389,9 @@ def read_sensitivity(which: Any) -> tuple[float, float]:
 def read_counts(counts: Any, shape: tuple[int, ...]) -> Array:
     """Whole counts of a shape as a vector, or an error."""
     remedy = "Pass the counts of a call without normalize; those that sum to 1 have lost their scale."
-    check_array("counts", counts, lambda array: array == np.round(array), "whole numbers", remedy)
+    check_array(
+        "counts", counts, lambda array: (array == np.round(array)) & (array.dtype != bool), "whole numbers", remedy
+    )
     if np.shape(counts) != shape:
         fail("counts", f"shape {list(np.shape(counts))}", f"shape {list(shape)}", remedy)
     return jnp.ravel(jnp.asarray(counts, jnp.result_type(float)))
@@ -397,4 +400,5 @@ def read_counts(counts: Any, shape: tuple[int, ...]) -> Array:
 def read_eps(eps: Any) -> float:
     """A positive ε, or an error."""
     check_positive_number("eps", eps, "Pass the eps of the call.")
+    check_moderate("eps", eps)
     return float(eps)

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, BinaryIO, NamedTuple
 
 from dpjax._util.files import Lock, held, open_regular, write_whole
-from dpjax._util.validation import check_destination, fail
-from dpjax.private.accounting.query import Budget, Query, total
+from dpjax._util.validation import check_count, check_destination, fail
+from dpjax.private.accounting.query import MOST_SUMS, Budget, Query, total
 
 __all__ = ["Entries", "LedgerFile", "decode", "encode"]
 
@@ -192,9 +192,13 @@ def decode(text: str | bytes) -> Entries:
         fail("ledger", "a text that is not as it was written: its checksum differs", "one without damage", remedy)
     try:
         queries = total([Query(**query) for query in content["queries"]])
-        keys = {mark: (int(used), str(run)) for mark, (used, run) in content["keys"].items()}
-        return Entries(Budget(**content["budget"]), queries, dict(content["parts"]), keys, dict(content["charges"]))
-    except (AttributeError, KeyError, TypeError):
+        keys = {mark: (check_count("keys", used, least=0), str(run)) for mark, (used, run) in content["keys"].items()}
+        parts, charges = (
+            {mark: check_count(name, count, least=0, most=MOST_SUMS) for mark, count in content[name].items()}
+            for name in ("parts", "charges")
+        )
+        return Entries(Budget(**content["budget"]), queries, parts, keys, charges)
+    except (AttributeError, KeyError, TypeError, ValueError):
         return refuse("a budget or queries of another form")
 
 

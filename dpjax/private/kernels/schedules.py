@@ -15,6 +15,9 @@ from dpjax.private.arguments import check_real
 
 __all__ = ["Schedule", "as_schedule", "halton_steps"]
 
+MOST_STEPS = 2**20
+"""The longest sequence of step sizes: the device holds all of them."""
+
 Schedule = Callable[[Array], Array]
 """``iteration [] -> step size []``."""
 
@@ -55,7 +58,9 @@ def halton_steps(step_size: float, *, low: float, high: float, length: int, rng:
         fail("rng", repr(rng), "a numpy.random.Generator", "Pass numpy.random.default_rng(seed).", error=TypeError)
     if not 0 <= check_real("low", low) < check_real("high", high) < np.inf:
         fail("low, high", (low, high), "0 <= low < high", "Pass the range as factors of the step size.")
-    points = scipy.stats.qmc.Halton(d=1, scramble=True, seed=rng).random(check_count("length", length))[:, 0]
+    points = scipy.stats.qmc.Halton(d=1, scramble=True, seed=rng).random(
+        check_count("length", length, most=MOST_STEPS)
+    )[:, 0]
     steps = jnp.asarray(step_size * (low + (high - low) * points), float)
     return lambda iteration: steps[iteration % length]
 

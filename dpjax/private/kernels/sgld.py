@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_count, check_positive, fail
+from dpjax._util.validation import check_count, check_moderate, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.accounting.query import Query
 from dpjax.private.arguments import check_bound, check_noise, check_real, check_target, check_tau
@@ -132,7 +132,7 @@ def largest_langevin_noise(step_size: float, sampling_rate: float, gradient_boun
     10.0
     """
     for name, value in (("step_size", step_size), ("sampling_rate", sampling_rate), ("gradient_bound", gradient_bound)):
-        check_positive(name, check_real(name, value))
+        check_moderate(name, check_real(name, value))
     return 2 * sampling_rate / (gradient_bound * sqrt(step_size))
 
 

@@ -16,6 +16,9 @@ from dpjax.statistics.base import as_increasing
 
 __all__ = ["interval_quantile", "median", "quantile"]
 
+MOST_BINS = 1_000_000
+"""The largest number of bins: each has a sum of its own."""
+
 MATCH = 1e-6
 """The relative distance at which a published number is taken to be a candidate, whatever precision it went through."""
 
@@ -197,7 +200,7 @@ def interval_quantile(
     mechanism = IntervalQuantile(probability, lower, upper, epsilon, sensitivity)
     check_number("value", value)
     check_array("value", value, np.isfinite, "a finite number", "Pass the published quantile.")
-    size = check_count("num_bins", num_bins, "Pass the number of bins on which records are counted.")
+    size = check_count("num_bins", num_bins, "Pass the number of bins on which records are counted.", most=MOST_BINS)
     width = (upper - lower) / size
     edges = lower + width * np.arange(-1, size + 2)
     return Release(jnp.asarray([float(value)]), mechanism, histogram(field, edges.tolist()), n)
