@@ -216,6 +216,26 @@ def test_what_is_described_holds() -> None:
         assert np.max(np.abs(np.diff(log_law))) <= least + 1e-9, name
 
 
+SMOOTHED = {
+    "two Laplaces": [DiscreteLaplace(2.0), DiscreteLaplace(3.0)],
+    "three Laplaces": [DiscreteLaplace(2.0)] * 3,
+    "two Gaussians": [DiscreteGaussian(0.8), DiscreteGaussian(3.0)],
+    "both": [DiscreteLaplace(2.0), DiscreteGaussian(3.0)],
+}
+
+
+@pytest.mark.parametrize("name", SMOOTHED)
+def test_real_noise_in_place_of_whole_noise_has_its_variance(name: str) -> None:
+    """`sample_clt` and `release_factor` refused such sums, the second by a raw NotImplementedError."""
+    mechanism = SumOf(SMOOTHED[name])
+    real, whole = mechanism.smoothed(), np.arange(-150.0, 151.0)
+    variance = np.exp(np.asarray(mechanism.log_noise(jnp.asarray(whole)), float)) @ whole**2
+    np.testing.assert_allclose(real.noise_variance, variance, rtol=1e-4)
+    fine = np.linspace(-150.0, 150.0, 6_001)
+    density = np.exp(np.asarray(real.log_noise(jnp.asarray(fine)), float))
+    np.testing.assert_allclose([np.sum(density) / 20, density @ fine**2 / 20], [1.0, variance], rtol=1e-3)
+
+
 BAD = {
     "none": (lambda: SumOf([]), "mechanisms"),
     "one mechanism": (lambda: SumOf(Laplace(1.0)), "mechanisms"),
