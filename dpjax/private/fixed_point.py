@@ -10,7 +10,16 @@ import jax.numpy as jnp
 from dpjax._util.validation import fail
 from dpjax.base import Array
 
-__all__ = ["LARGEST_BLOCK", "MOST_RECORDS", "FixedPoint", "FloatingPoint", "Limbs", "arithmetic", "steps_of"]
+__all__ = [
+    "BOUND_BITS",
+    "LARGEST_BLOCK",
+    "MOST_RECORDS",
+    "FixedPoint",
+    "FloatingPoint",
+    "Limbs",
+    "arithmetic",
+    "steps_of",
+]
 
 BOUND_BITS = {"float32": 22, "float64": 40}
 """Bits of a bound in steps of the grid: in float32 nearly all of a number's, and 511 bounds fit an int32."""
@@ -23,8 +32,8 @@ LARGEST_BLOCK = 2**19
 The higher halves of their int32 in `FixedPoint.sum`, of at most 2^11, then sum to 2^30. The lower ones, below 2^11,
 with the remainder of the higher, below 2^23, sum to less than 2^31.
 """
-MOST_RECORDS = {"float32": 2**25, "float64": 2**31 - 1}
-"""Largest number of records; with more, the higher integer of a sum would lose digits as a float."""
+MOST_RECORDS = 2**31 - 1
+"""Largest number of records: their places are of type int32."""
 
 
 class Limbs(NamedTuple):
@@ -78,8 +87,16 @@ class FixedPoint(NamedTuple):
         return self._carry(one.high + other.high, one.low + other.low)
 
     def floats(self, total: Limbs) -> Limbs:
-        """A sum as two floats that together are exactly it."""
-        return Limbs(total.high.astype(self.dtype) * 2.0**self._limb, total.low.astype(self.dtype))
+        """A sum as two floats that together are exactly it, or the nearest sum that they can be.
+
+        Float32 holds sums of 2^25 bounds. A sum beyond them is one of so many, which moves no more than it does. An
+        error would tell, before any charge, that there are more records.
+        """
+        most = 2 ** (jnp.finfo(self.dtype).nmant + 1)
+        low = jnp.where(total.high < most, total.low, 2**self._limb - 1)
+        low = jnp.where(total.high < -most, 0, low)
+        high = jnp.clip(total.high, -most, most - 1)
+        return Limbs(high.astype(self.dtype) * 2.0**self._limb, low.astype(self.dtype))
 
     def _total(self, integers: Array) -> Array:
         return jnp.sum(integers, axis=-1, dtype=self._integer)

@@ -125,10 +125,16 @@ def test_the_order_of_the_records_changes_nothing() -> None:
         np.testing.assert_array_equal(one[part], other[part])
 
 
-def test_more_records_than_float32_can_sum_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(private.target.__globals__["MOST_RECORDS"], "float32", 4)
-    with pytest.raises(ValueError, match="jax_enable_x64"):
-        linear(np.ones(5))
+@pytest.mark.parametrize("number", [2**24 - 1, 2**24, 2**28, -(2**24), -(2**24) - 1, -(2**28)])
+@pytest.mark.parametrize("low", [0, 1, 2**23 - 1])
+def test_a_sum_beyond_what_float32_holds_is_the_nearest_that_it_does(number: int, low: int) -> None:
+    """More than 2^25 records were refused before any charge. Rounded, the sum would move by more than a record does."""
+    adder = FixedPoint(1.0, jnp.float32)
+    high, rest = adder.floats(Limbs(jnp.asarray(number, jnp.int32), jnp.asarray(low, jnp.int32)))
+    assert int(high) + int(rest) == np.clip(number * 2**23 + low, -(2**47), 2**47 - 1)
+
+
+def test_parameters_of_half_precision_are_refused() -> None:
     with pytest.raises(TypeError, match="float16"):
         private.target(lambda theta, record: theta, lambda theta: theta, np.ones(5), jnp.zeros((), jnp.float16))
 

@@ -19,7 +19,7 @@ from dpjax.models.checks import check_model
 from dpjax.models.unconstrained import constrain, log_jacobian
 from dpjax.numerics.linear_algebra import product
 from dpjax.private.entries import check_array_type, convert, jax_type
-from dpjax.private.fixed_point import LARGEST_BLOCK, MOST_RECORDS
+from dpjax.private.fixed_point import BOUND_BITS, LARGEST_BLOCK, MOST_RECORDS
 from dpjax.private.people import UNSAID, RowsOfPeople, Unsaid, check_said
 from dpjax.private.targets.people import add_rows, gather, split_people
 
@@ -294,14 +294,12 @@ def build_target(
 
 
 def check_precision(vector: Array, size: int) -> None:
-    """Raise unless the parameters are numbers in which the sum over so many records can be held."""
-    most = MOST_RECORDS.get(vector.dtype.name)
-    if most is None:
+    """Raise unless the parameters are numbers in which sums can be held, and places of records are integers."""
+    if vector.dtype.name not in BOUND_BITS:
         remedy = "Pass floating-point parameters."
         fail("position", f"parameters of {vector.dtype}", "real numbers, float32 or float64", remedy, error=TypeError)
-    if size > most:
-        remedy = "Enable jax_enable_x64 and pass float64 parameters."
-        fail("records", f"more than {most} of them", f"no more with {vector.dtype} parameters", remedy)
+    if size > MOST_RECORDS:
+        fail("records", f"more than {MOST_RECORDS:,} of them", "no more", "Take a part of them at random.")
 
 
 def cut(leaf: Array, num_chunks: int, chunk_size: int) -> Array:
