@@ -154,6 +154,12 @@ def entry_names(parameter: str, columns: dict[str, np.ndarray], labels: Labels |
 def summarize(draws: np.ndarray, quantiles: Sequence[float] = QUANTILES) -> dict[str, np.ndarray]:
     """Summary statistics of one parameter's draws [chain, draw, ...], each [...]; no errors if all draws are equal."""
     draws, levels = convergence.check_draws(draws), check_quantiles(quantiles)
+    with np.errstate(over="ignore", invalid="ignore"):  # of squares of draws near the largest float
+        return summarize_checked(draws, levels)
+
+
+def summarize_checked(draws: np.ndarray, levels: tuple[float, ...]) -> dict[str, np.ndarray]:
+    """The same of draws and probabilities that are sound."""
     found = np.quantile(draws, levels, axis=(0, 1))
     constant = np.ptp(draws, axis=(0, 1)) == 0  # the mean of equal numbers is rounded
     return {

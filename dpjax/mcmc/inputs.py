@@ -54,7 +54,7 @@ def check_collect(collect: Collect | None, states: GibbsState) -> None:
     except Exception as error:  # whatever a function of the user's own may raise
         fields = sorted(states.latent.records)
         given = f"a function that failed with {summarize_error(error)}"
-        remedy = f"Here state.latent.records has the fields {fields}; imputation=dpjax.counts() imputes counts."
+        remedy = f"Here state.latent.records has the fields {fields}; it has counts where counts are imputed."
         fail("collect", given, "a function of a GibbsState that returns arrays", remedy)
 
 

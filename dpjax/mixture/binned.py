@@ -70,7 +70,7 @@ def bin_release(release: Release) -> Binned:
         fail("statistic", type(release.statistic).__name__, "a histogram", remedy, error=TypeError)
     if release.mechanism.is_binned:
         check_equal_bins(release.statistic.edges)
-    check_number_known(release)
+    check_number_known(release, "Mixtures have none for it: pass the number of records, if it is public.")
     gains = jnp.diff(tabulate(release.mechanism, release.value, release.statistic.dimension, release.n), axis=1)
     if not is_traced(gains):
         remedy = "Use a mechanism that can release any value whatever the counts."

@@ -21,7 +21,8 @@ from dpjax.models.bijections import SIMPLEX, Bijection, MappedModel
 from dpjax.models.distributions import accept_distributions
 from dpjax.models.priors import may_underflow
 from dpjax.numerics.cells import all_edges, cell_edges, cells_at, count_cells, log_probability, uniforms_within
-from dpjax.numerics.dirichlet import dirichlet_log_density, draw_dirichlet
+from dpjax.numerics.dirichlet import dirichlet_log_density, draw_dirichlet, share_features
+from dpjax.numerics.ends import positive_at
 from dpjax.numerics.scores import UNIFORM_SCORES
 from dpjax.statistics.axes import Axes, labelled_axes, read_levels
 from dpjax.statistics.base import check_field_name
@@ -53,7 +54,7 @@ def categorical(
         For a table of two or more variables, its numbers of levels, with cells in C order. The model then also reports
         ``odds_ratio`` and ``log_odds_ratio``. They are for levels i and i + 1 of the first variable and j and j + 1 of
         the second, at each level of all others. Their shape is ``[r - 1, s - 1, ...]``, or ``[...]`` if both variables
-        have two levels: [] for a 2×2 table.
+        have two levels: [] for a 2×2 table. A probability that underflows counts as the smallest float.
         By default `levels` or `concentration` shows it.
     possible : [c]
         Which cells a record can be in: the others are structural zeros, whose probability is 0 whatever the records,
@@ -364,7 +365,7 @@ def steps(levels: tuple[str, ...]) -> tuple[str, ...]:
 
 def odds_ratios(shape: tuple[int, ...], parameters: Parameters) -> Parameters:
     """The local odds ratios of the first two variables of a table, given all others."""
-    table = jnp.log(parameters["probabilities"]).reshape(shape)
-    ratios = jnp.diff(jnp.diff(table, axis=0), axis=1)
+    logs, _ = share_features(parameters["probabilities"])  # finite where a probability underflows
+    ratios = jnp.diff(jnp.diff(logs.reshape(shape), axis=0), axis=1)
     ratios = ratios[0, 0] if shape[:2] == (2, 2) else ratios
-    return {"odds_ratio": jnp.exp(ratios), "log_odds_ratio": ratios}
+    return {"odds_ratio": positive_at(ratios), "log_odds_ratio": ratios}

@@ -386,7 +386,7 @@ def check_sum(summed: Any, n: int) -> None:
     """Raise unless a sum over the same known number of records is given."""
     if not isinstance(summed, Release):
         fail("summed", name_of(summed), "a dpjax.Release, or None", "Leave it out.", error=TypeError)
-    check_number_known(summed)
+    check_number_known(summed, "Pass a sum over the records of the fields, whose number is known.")
     if summed.n != n:
         remedy = "The fields have so many records, less num_others."
         fail("summed", f"n = {summed.n}", f"n = {n}", remedy)

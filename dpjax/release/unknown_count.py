@@ -192,12 +192,11 @@ def expected_number(n: Any) -> int:
     return int(n.prior.bounds[0])
 
 
-def check_number_known(release: Any) -> None:
+def check_number_known(
+    release: Any, remedy: str = "Call dpjax.sample, gibbs, sample_smc or sbc with dpjax.imwg(), or sample_clt."
+) -> None:
     """Raise if a release of an unknown number of records comes if their number is needed."""
     if is_unknown(release):
-        remedy = (
-            "Call dpjax.sample, gibbs, sample_smc or sbc with imputation=dpjax.imwg() or dpjax.counts(), or sample_clt."
-        )
         fail("release.n", repr(release.n), "a known number of records here", remedy)
 
 

@@ -28,13 +28,17 @@ from dpjax.models.same_parameters import SameParameters
 from dpjax.models.simulation import position_shapes
 from dpjax.numerics.counts import draw_multinomial
 from dpjax.numerics.linear_algebra import product
-from dpjax.release import PrecisionWarning, PrivateRelease, Release
+from dpjax.release import Microdata, PrecisionWarning, PrivateRelease, Release
 from dpjax.release.joint import fill_up
 from dpjax.release.unknown_count import UnknownCount, is_unknown
 from dpjax.statistics import linear
 from dpjax.statistics.base import statistic_at
 
 __all__ = ["as_count_model", "count_form", "find_obstacle", "prefers_counts"]
+
+NO_TOTALS = (
+    "Neither counts nor records keep its exact sums: leave these out, or state them with their rounding as noise."
+)
 
 RECORDS_PER_CELL = 64
 """Smallest number of records per cell from which counts are faster if the parameters are not integrated out.
@@ -54,7 +58,7 @@ NUM_DRAWS = 16
 
 def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str] | None:
     """Why counts cannot replace the records: what was given, what is expected and the remedy; None if they can."""
-    remedy = "Impute the records: dpjax.imwg()."
+    remedy = NO_TOTALS if tells_sums(release) else "Impute the records: dpjax.imwg()."
     if not isinstance(release, Release):
         return f"a {type(release).__name__}", "a release of one summed value", remedy
     num_cells = support_size(model)
@@ -72,6 +76,14 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
     if missing := sorted(set(position_shapes(model, 1).records) - set(jax.eval_shape(model.support))):
         return f"fields {missing} that the support does not list", "a support of whole records", remedy
     return None
+
+
+def tells_sums(release: PrivateRelease) -> bool:
+    """Whether sums are known that no move of one record after the other keeps."""
+    summed = release.summed if isinstance(release, Microdata) else release
+    if not isinstance(summed, Release):
+        return False
+    return any(part.tells_sums for part, _ in parts_of(summed.mechanism, len(summed.value)))
 
 
 def find_obstacle_of_mechanisms(release: Release, num_cells: int) -> tuple[str, str] | None:

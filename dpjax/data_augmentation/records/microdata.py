@@ -75,7 +75,8 @@ def build_kernel(model: Model, release: Microdata, decide: SweepOfSum) -> Imputa
     """
     moves = choose_moves(model, release)
     if release.summed is not None:
-        check_noisy(release.summed, "imwg(...)")
+        remedy = "Leave the exact sum out, or state it with the noise of its rounding."
+        check_noisy(release.summed, "imwg(...)", remedy)
         moves = [under_sum(release, release.summed, move, decide) for move in moves]
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:

@@ -56,7 +56,11 @@ def check_exchangeable(model: Model, imputation: str) -> None:
         )
 
 
-def check_noisy(release: Release, imputation: str) -> None:
+KEEP_TOTALS = "If records take few values use imputation=dpjax.counts(), whose moves keep known totals. "
+NO_TOTALS = "Else leave out what is exact, or state it with the noise of its rounding."
+
+
+def check_noisy(release: Release, imputation: str, remedy: str = KEEP_TOTALS + NO_TOTALS) -> None:
     """Raise if a part of the release has no noise: single records could hardly move without changing its total."""
     parts = [mechanism for mechanism, _ in parts_of(release.mechanism, len(release.value))]
     if any(part.tells_sums for part in parts):
@@ -64,7 +68,7 @@ def check_noisy(release: Release, imputation: str) -> None:
             "imputation",
             f"{imputation} with a release that is exact in part",
             "noise on every released number, because records are imputed one by one",
-            "Use imputation=dpjax.counts(), whose moves keep known totals.",
+            remedy,
         )
     check_wraps(release, imputation)
 
@@ -75,7 +79,7 @@ def check_wraps(release: Release, imputation: str) -> None:
         if part.period and not is_traced(part) and part.depth > DEEPEST:
             given = f"{imputation} with residues modulo {part.period}"
             expected = "noise that is wide against the modulus, because records are imputed one by one"
-            remedy = "Use imputation=dpjax.counts(), or subtract the modulus from values above its half."
+            remedy = "Subtract the modulus from values above its half; or impute counts, if records take few values."
             fail("imputation", given, expected, remedy)
 
 

@@ -31,7 +31,7 @@ __all__ = [
     "with_capacity",
 ]
 
-ROOM = "Pass n=dpjax.UnknownCount(prior, capacity={}), or use dpjax.counts()."
+ROOM = "Pass n=dpjax.UnknownCount(prior, capacity={}), or impute counts if records take few values."
 
 
 MAX_CAPACITY = 2**20
@@ -51,7 +51,9 @@ NUMBERS = np.unique(np.append(np.arange(1, 2_048), np.rint(np.geomspace(2_048, M
 REACH = 4.0
 """Largest distance of a sum from its mean, in standard deviations."""
 
-REMEDY = "Use dpjax.counts(), or pass dpjax.models.UniformCount(low, high) of what is possible."
+REMEDY = (
+    "Pass dpjax.models.UniformCount(low, high) of what is possible, or use dpjax.counts() if records take few values."
+)
 
 
 @dataclass(frozen=True)
