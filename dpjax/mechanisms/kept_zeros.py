@@ -36,9 +36,9 @@ class KeptZeros(Mechanism):
 
     Notes
     -----
-    A published 0 may be another count, too, if the noise can lead to 0. Whole or rounded noise can, and noise that was
-    clamped at 0. Real noise does not, and then a published 0 is a count of 0. Any other number is no count of 0. So there
-    is no differential privacy.
+    A published 0 may be another count, too, if the noise can lead to 0: if it is whole, rounded, or clamped at 0. Real
+    noise does not, and then a published 0 is a count of 0. Any other number is no count of 0. So there is no
+    differential privacy.
 
     Examples
     --------

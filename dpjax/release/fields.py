@@ -113,6 +113,12 @@ class FieldValues:
         return over_records(self.channel, self.values.ndim - 1, function, *arrays)
 
     @property
+    def largest(self) -> Array:
+        """The value [] or [k] of largest size, which noise that leaves small ones alone has changed."""
+        sizes = jnp.max(jnp.abs(self.values.reshape(self.n, -1)), axis=1)
+        return self.values[jnp.argmax(sizes)]
+
+    @property
     def varies(self) -> bool:
         """Whether a parameter of the channel has one entry for each record."""
         return 0 in record_axes(self.channel, self.values.ndim - 1)

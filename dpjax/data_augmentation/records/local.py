@@ -155,12 +155,10 @@ def count_doublings(release: LocalRelease) -> Array:
     def deviation_of(channel: Any, value: Array) -> Array:
         return width(jax.random.key(0), channel, value, jnp.std, NOISE_DRAWS)
 
-    # Noise may leave alone what is small.
-    largest = release.values[jnp.argmax(jnp.abs(release.values))]
     if release.varies:
         deviation = release.over_records(deviation_of, release.values)
     else:
-        deviation = deviation_of(release.channel, largest)
+        deviation = deviation_of(release.channel, release.largest)
     least, most = release.possible_ends()
     span = jnp.where(jnp.isfinite(most - least), most - least, 0.0)
     deviation = jnp.maximum(deviation, (span if release.varies else jnp.max(span)) / NOISE_WIDTHS)

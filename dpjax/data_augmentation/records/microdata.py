@@ -470,7 +470,7 @@ def noise_width(release: Microdata, name: str, place: Place) -> Array:
         return width(jax.random.key(0), channel, value, partial(jnp.std, axis=0), NOISE_DRAWS)[place]
 
     deviations = [
-        field.over_records(deviation, field.values) if field.varies else deviation(field.channel, field.values[0])
+        field.over_records(deviation, field.values) if field.varies else deviation(field.channel, field.largest)
         for field in release.noisy_parts(name).values()
     ]
     return reduce(jnp.minimum, [jnp.where(each > 0, each, jnp.inf) for each in deviations], jnp.array(jnp.inf))
