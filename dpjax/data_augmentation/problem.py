@@ -23,6 +23,7 @@ from dpjax.data_augmentation.parameters import (
     should_move_noise,
 )
 from dpjax.data_augmentation.plan import Noise, SweepPlan, needs_tuning, show
+from dpjax.data_augmentation.records.exchanges import has_known_totals
 from dpjax.data_augmentation.records.forms import OwnLatentData, is_collapsed, is_constrained, latent_form
 from dpjax.data_augmentation.records.imwg import imwg
 from dpjax.data_augmentation.records.microdata import values_summed_out
@@ -125,6 +126,8 @@ class Problem:
         own, model, release = self.plan.own_latent_data, self.model, self.release
         if own is not None:
             return own.can_interweave(model, release), own.interweaves(model, release)
+        if has_known_totals(release):
+            return False, False
         if has_exact(release):
             # Exact fields do not move with the parameters: these move alone where all else is summed out.
             possible = values_summed_out(model, release) is not None
@@ -275,7 +278,7 @@ def refresh_obstacle(problem: Problem) -> str:
         return "fields that are exact, which new records do not have"
     if problem.is_collapsed:
         return f"{show(imputation)}, which integrates the parameters out"
-    known = is_constrained(imputation, problem.release)
+    known = is_constrained(imputation, problem.release) or has_known_totals(problem.release)
     return "known totals, which new counts hardly ever have" if known else ""
 
 

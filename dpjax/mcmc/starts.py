@@ -18,7 +18,7 @@ from dpjax.base import Array, Imputation, Key, Latent, Model, Parameters, Record
 from dpjax.clt import Size, check_problem, default_points, draw
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.records.forms import OwnLatentData
-from dpjax.data_augmentation.records.possible import excludes_counts, with_possible_counts
+from dpjax.data_augmentation.records.possible import limits_counts, with_possible_counts
 from dpjax.data_augmentation.refresh import RefreshTuning, fit_refresh
 from dpjax.mcmc.inputs import refused_by_name
 from dpjax.mcmc.run import PosteriorRun, tune_to_draws
@@ -158,7 +158,7 @@ def draw_candidate(
     model: Model, release: PrivateRelease, misfit: Misfit, key: Key, initial: Parameters | None
 ) -> Candidate:
     """One candidate: parameters from the prior unless given, and records from the model."""
-    parameter_key, record_key, choice_key, *count_keys = jax.random.split(key, 4 if excludes_counts(release) else 3)
+    parameter_key, record_key, choice_key, *count_keys = jax.random.split(key, 4 if limits_counts(release) else 3)
     parameters = model.sample_prior(parameter_key) if initial is None else initial
     records = release.hold(draw_position_at(record_key, model, parameters, release.n).records)
     for count_key in count_keys:

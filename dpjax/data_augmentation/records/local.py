@@ -17,6 +17,7 @@ from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import init_latent
 from dpjax.numerics import accept, decision_uniforms, proper_density, select_indices, tree_where
 from dpjax.release import LocalRelease, PrivateRelease
+from dpjax.release.fields import FieldValues
 
 MAX_SUPPORT = 1024
 """Largest number of possible records that are enumerated for an exact draw; beyond, memory [n, c] is too large."""
@@ -146,7 +147,7 @@ def draw_windows(key: Key, release: LocalRelease, records: Records, doublings: A
     return Windows(candidates, log_channel)
 
 
-def count_doublings(release: LocalRelease) -> Array:
+def count_doublings(release: FieldValues) -> Array:
     """How often 1 must be doubled for windows of that stride to span some deviations of the channel's noise.
 
     One number [] for all records; [n] if the channel has parameters of its own for each.

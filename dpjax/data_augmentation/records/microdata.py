@@ -22,6 +22,7 @@ import numpy as np
 from dpjax._util.dependence import dependent_results
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
+from dpjax.data_augmentation.records.exchanges import build_exchange_kernel, has_known_totals
 from dpjax.data_augmentation.records.local import MAX_SUPPORT, NOISE_DRAWS
 from dpjax.data_augmentation.records.proposals import check_noisy
 from dpjax.data_augmentation.records.whole_numbers import check_density_falls
@@ -73,6 +74,8 @@ def build_kernel(model: Model, release: Microdata, decide: SweepOfSum) -> Imputa
     decide
         How proposals are decided on where a sum was released, too.
     """
+    if has_known_totals(release):
+        return build_exchange_kernel(model, release, set(hidden_fields(model, release)))
     moves = choose_moves(model, release)
     if release.summed is not None:
         remedy = "Leave the exact sum out, or state it with the noise of its rounding."

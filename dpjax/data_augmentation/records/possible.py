@@ -12,11 +12,12 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.data_augmentation.records.exchanges import has_known_totals, with_known_totals
 from dpjax.numerics import proper_density, tree_where
 from dpjax.release import PrivateRelease
 from dpjax.release.fields import FieldValues
 
-__all__ = ["excludes_counts", "with_possible_counts"]
+__all__ = ["limits_counts", "with_possible_counts"]
 
 NUM_CANDIDATES = 64
 """Counts that are tried for each record."""
@@ -25,19 +26,30 @@ GROWTH = 3
 """Where no count is the largest one, the distance of those tried from the least one doubles after so many."""
 
 
-def excludes_counts(release: PrivateRelease) -> bool:
-    """Whether some field of the records, one number each, came through a channel that makes numbers impossible."""
-    return bool(excluding_fields(release))
+def limits_counts(release: PrivateRelease) -> bool:
+    """Whether a channel makes numbers of a field of the records impossible, or totals of them are known."""
+    return bool(excluding_fields(release)) or has_known_totals(release)
 
 
 def with_possible_counts(
     key: Key, model: Model, release: PrivateRelease, parameters: Parameters, records: Records
 ) -> Records:
-    """The records [n] with those counts drawn anew that are impossible for what was released, wherever it helps."""
+    """The records [n] with those counts drawn anew that are impossible for what was released, wherever it helps.
+
+    Then counts change until known totals are as released.
+    """
     for place, name in enumerate(excluding_fields(release)):
         records = records | {
             name: draw_possible(jax.random.fold_in(key, place), model, release, name, parameters, records)
         }
+    if has_known_totals(release):
+        (name,) = {part.field for part in release.fields.values() if not part.channel.exact} or set(release.missing)
+        ends = possible_ends(noisy_parts(release, name), release.n)
+        if name in release.exact:
+            known = ~release.missing.get(name, jnp.zeros(release.n, bool))
+            least, most = (jnp.where(known, records[name].astype(end.dtype), end) for end in ends)
+            ends = least, most
+        records = with_known_totals(release, name, ends, records)
     return records
 
 
@@ -61,7 +73,7 @@ def draw_possible(
     def log_weights(row: Array) -> Array:
         return model.log_density(parameters, records | {name: row}) + log_released(row)
 
-    candidates = list_candidates(offset_key, *possible_ends(parts), records[name])
+    candidates = list_candidates(offset_key, *possible_ends(parts, release.n), records[name])
     weights = proper_density(jax.vmap(log_weights)(candidates))
     chosen = jax.random.categorical(choice_key, weights, axis=0)
     drawn = jnp.take_along_axis(candidates, chosen[None], axis=0)[0]
@@ -75,13 +87,13 @@ def noisy_parts(release: Any, name: str) -> list[tuple[FieldValues, Array]]:
     return [(part, release.missing.get(key, nobody)) for key, part in release.noisy_parts(name).items()]
 
 
-def possible_ends(parts: list[tuple[FieldValues, Array]]) -> tuple[Array, Array]:
+def possible_ends(parts: list[tuple[FieldValues, Array]], n: int) -> tuple[Array, Array]:
     """The least and the greatest number [n] that can have given all that was released of a field; ±∞ without limits."""
     limits = [
         [jnp.where(gaps, free, end) for end, free in zip(part.possible_ends(), (-jnp.inf, jnp.inf), strict=True)]
         for part, gaps in parts
     ]
-    least, most = zip(*limits, strict=True)
+    least, most = zip([jnp.full(n, -jnp.inf), jnp.full(n, jnp.inf)], *limits, strict=True)
     return reduce(jnp.maximum, least), reduce(jnp.minimum, most)
 
 
