@@ -333,6 +333,14 @@ class Model(Printed, PyTree, abstract=True):
         return None
 
     @property
+    def draws_prior(self) -> bool:
+        """Whether `sample_prior` draws from the prior; if not, chains start from its draws, and nothing else uses them.
+
+        False for priors that are known by their density alone, such as improper ones.
+        """
+        return True
+
+    @property
     def exchangeable(self) -> bool:
         """True if records are i.i.d. given the parameters; False if the distribution of record i depends on i."""
         return True
@@ -405,6 +413,7 @@ class FunctionModel(Model):
     support: Callable[[], Records] | None = static(default=None)
     num_records: int | None = static(default=None)
     check_number: Callable[[Any], None] | None = static(default=None)
+    draws_prior: bool = static(default=True)
     exchangeable: bool = static(default=True)
     count_field: str | None = static(default=None)
     normal_field: Callable[[Parameters], tuple[Array, Array]] | None = static(default=None)

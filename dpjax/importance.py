@@ -16,7 +16,7 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.problem import draw_number
 from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import QUANTILES, Summary, check_quantiles, quantile_name, tabulate
-from dpjax.models.checks import check_fit
+from dpjax.models.checks import check_fit, check_prior_is_drawn
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import batch_size, draw_state
 from dpjax.release import PrivateRelease
@@ -130,6 +130,7 @@ def importance_sample(key: Key, model: Model, release: PrivateRelease, num_sampl
     check_key("key", key)
     check_count("num_samples", num_samples)
     check_fit(model, release)
+    check_prior_is_drawn(model)
     check_drawn_whole(release)
     labels = model.entry_labels(release.level_names | model.level_names)
     model, release = draw_number(model, release)

@@ -274,6 +274,8 @@ def refresh_obstacle(problem: Problem) -> str:
         return "parameters that are not real numbers"
     if not shapes:
         return "a model without parameters"
+    if not problem.given_model.draws_prior:
+        return "a prior that cannot be drawn from"
     if has_exact(problem.given_release):
         return "fields that are exact, which new records do not have"
     if problem.is_collapsed:

@@ -30,7 +30,7 @@ MIXED = 1e-3
 """By how much of its slope an elementwise map may seem to depend on other numbers, as it is rounded."""
 
 REQUIRED = ("sample_prior", "log_prior", "sample_records", "log_density")
-PLAIN = ("count_field", "num_records", "exchangeable", "noncentred", "mixed")
+PLAIN = ("count_field", "num_records", "exchangeable", "draws_prior", "noncentred", "mixed")
 """Fields of a model that are required, and those that are not functions."""
 
 
@@ -69,6 +69,13 @@ def check_model(model: Model) -> None:
     check_scales(model, parameters)
     check_field(model, parameters)
     check_conjugate(model, key, parameters)
+
+
+def check_prior_is_drawn(model: Model) -> None:
+    """Raise if the prior is known by its density alone."""
+    if not model.draws_prior:
+        remedy = "dpjax.sample needs its density alone; else leave out factors and improper distributions."
+        fail("model", "a prior that cannot be drawn from", "draws from the prior", remedy)
 
 
 def check_fields(model: Model) -> None:

@@ -21,6 +21,11 @@ class SameParameters(Model, abstract=True):
         return self.model.log_prior(parameters)
 
     @property
+    def draws_prior(self) -> bool:
+        """That of the other model."""
+        return self.model.draws_prior
+
+    @property
     def unconstrain(self) -> Callable[[Parameters], Parameters] | None:
         """That of the other model."""
         return self.model.unconstrain

@@ -9,7 +9,7 @@ from dpjax._util.spelling import takes_num_draws
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Key, Model
 from dpjax.data_augmentation.problem import draw_number
-from dpjax.models.checks import check_fit
+from dpjax.models.checks import check_fit, check_prior_is_drawn
 from dpjax.models.simulation import draw_parameters, draw_values
 from dpjax.release import PrivateRelease
 
@@ -89,6 +89,7 @@ def sample_prior_predictive(
     check_key("key", key)
     check_count("num_samples", num_samples)
     check_fit(model, release_design)
+    check_prior_is_drawn(model)
     released = np.asarray(release_design.observed)
     model, release_design = draw_number(model, release_design)
     prior_key, release_key = jax.random.split(key)

@@ -28,7 +28,7 @@ from dpjax.data_augmentation.plan import check_tuned
 from dpjax.data_augmentation.problem import Problem, augment, problem_of, with_equal_capacity
 from dpjax.mcmc.batch import begin, split_keys
 from dpjax.mcmc.batch_run import BatchRun, most_together
-from dpjax.models.checks import check_fit
+from dpjax.models.checks import check_fit, check_prior_is_drawn
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import (
     GibbsState,
@@ -163,6 +163,7 @@ def sbc(
     check_count("thin", thin)
     check_count("num_warmup", num_warmup)
     check_fit(model, release_design)
+    check_prior_is_drawn(model)
     fitted = model if fit is None else fit
     problem = augment(fitted, release_design, imputation, interweave, parameter_kernel)
     check_tuned(problem.plan.imputation, imputation)

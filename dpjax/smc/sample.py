@@ -18,6 +18,7 @@ from dpjax.data_augmentation.plan import SweepPlan, check_tuned
 from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import name_stuck, warn_of_nonfinite
+from dpjax.models.checks import check_prior_is_drawn
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import free_numbers
 from dpjax.release import PrivateRelease
@@ -103,6 +104,7 @@ def sample_smc(
     check_share(target_ess)
     check_drawn_whole(release)
     problem = augment(model, release, imputation, interweave, parameter_kernel)
+    check_prior_is_drawn(model)
     check_tuned(problem.plan.imputation, imputation)
     labels = model.entry_labels(release.level_names | model.level_names)
     model, release, target = problem.model, problem.release, jnp.asarray(target_ess, float)

@@ -145,12 +145,6 @@ REFUSED = {
         ValueError,
         "the discrete parameter 'k'",
     ),
-    "an improper prior": (
-        before_plate(lambda: numpyro.sample("mean", dist.ImproperUniform(dist.constraints.real, (), ()))),
-        ["y"],
-        ValueError,
-        "the site 'mean', a ImproperUniform that cannot be drawn from",
-    ),
     "an optimised parameter": (
         before_plate(lambda: numpyro.param("mean", 0.0)),
         ["y"],

@@ -9,7 +9,16 @@ from numpyro.distributions import biject_to, constraints
 from dpjax._util.validation import fail
 from dpjax.adapters.numpyro.floats import on_floats
 from dpjax.adapters.numpyro.forms import draw_parameter, draw_value
-from dpjax.adapters.numpyro.trace import Layout, draw, given, trace_statements, unwrap
+from dpjax.adapters.numpyro.trace import (
+    Layout,
+    draw,
+    factor_terms,
+    given,
+    is_factor,
+    is_improper,
+    trace_statements,
+    unwrap,
+)
 from dpjax.adapters.numpyro.truncation import log_density
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.runtime.identity import identify
@@ -40,8 +49,15 @@ class ModelDensities(Model):
             terms.append(jnp.sum(log_density(distribution, parameters[name])))
             return parameters[name]
 
-        self.layout.run_parameters(choose)
+        terms += factor_terms(self.layout.run_parameters(choose))
         return sum(terms, start=jnp.zeros((), float))
+
+    @property
+    def draws_prior(self) -> bool:
+        """Whether there are no factors, and no improper distributions."""
+        statements = trace_statements(lambda key: self.layout.run(self.layout.size, draw(key)))
+        sites = [one for one in statements if one["type"] == "sample"]
+        return not any(is_factor(one) or is_improper(one["fn"]) for one in sites)
 
     def sample_records(self, key: Key, parameters: Parameters, n: int) -> Records:
         """A draw of records [n] given the parameters; the first n if the model has a fixed number of records."""

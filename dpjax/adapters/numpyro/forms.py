@@ -36,7 +36,7 @@ from dpjax.adapters.numpyro.families import (
 from dpjax.adapters.numpyro.floats import on_floats
 from dpjax.adapters.numpyro.form import CENTRED, Form, expand_as
 from dpjax.adapters.numpyro.mixtures import is_normal_mixture, mixture_form
-from dpjax.adapters.numpyro.trace import unwrap
+from dpjax.adapters.numpyro.trace import sample, unwrap
 from dpjax.adapters.numpyro.truncation import is_truncated, log_density, truncated_form
 from dpjax.base import Array, Key
 from dpjax.numerics.linear_algebra import product, solve_lower
@@ -72,7 +72,7 @@ def draw_value(key: Key, distribution: Any) -> Array:
 
 def draw_parameter(key: Key, distribution: Any) -> Array:
     """A draw from a distribution by NumPyro's sampler, unless that is inaccurate in a tail."""
-    return draw_value(key, distribution) if is_truncated(unwrap(distribution)) else distribution.sample(key)
+    return draw_value(key, distribution) if is_truncated(unwrap(distribution)) else sample(key, distribution)
 
 
 def centred_form(distribution: Any) -> Form:

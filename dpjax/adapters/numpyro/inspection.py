@@ -15,7 +15,7 @@ from dpjax._util.validation import check_count, fail, is_refusal, name_of, summa
 from dpjax.adapters.numpyro import refusals
 from dpjax.adapters.numpyro.arguments import as_data, hold_constants, values_of
 from dpjax.adapters.numpyro.densities import ModelDensities, identify_program
-from dpjax.adapters.numpyro.trace import Layout, draw, run, trace_statements
+from dpjax.adapters.numpyro.trace import Layout, draw, is_factor, run, trace_statements
 from dpjax.base import Array, Key, Parameters, Records
 from dpjax.models.programs import jit_model
 from dpjax.numerics import tree_where
@@ -60,7 +60,8 @@ def find_layout(
     with_size = {"n": size} if takes_size else {}
     statements = first_run(function, arguments | with_size, takes_size and n is None)
     refusals.check_statements(statements)
-    sites = {statement["name"]: statement for statement in statements if statement["type"] == "sample"}
+    samples = [statement for statement in statements if statement["type"] == "sample"]
+    sites = {statement["name"]: statement for statement in samples if not is_factor(statement)}
     known = tuple(name for name in names if name in covariates or (name not in sites and name in arguments))
     plate = refusals.check_record_sites(sites, tuple(name for name in names if name not in known))
     refusals.check_parameters(sites, plate.name)
@@ -75,12 +76,15 @@ def find_layout(
         parameters=tuple(name for name in sites if name not in fields),
         fields=fields,
         known=known,
+        factors=tuple(statement["name"] for statement in samples if is_factor(statement)),
     )
     if n is not None and plate.size != n:
         given = f"{n}, but the plate {plate.name!r} has {plate.size}"
         fail("n", given, "the size of the plate", "Leave n out, or let the plate take it.")
     refusals.check_known(layout)
     refusals.check_shapes(layout)
+    if layout.factors:
+        refusals.check_factors(layout, *shapes_of_draws(ModelDensities(layout))[::-1])
     return replace(layout, program=identify_program(layout))
 
 
@@ -277,19 +281,25 @@ def run_trial(densities: ModelDensities, any_size: bool, key: Key, parameters: P
 def depends_on_index(densities: ModelDensities) -> bool:
     """Whether the density of a record depends on its index in the plate, as with covariates by index."""
     n = densities.layout.size
-
-    def drawn(key: Key) -> tuple[Parameters, Records]:
-        prior_key, record_key = jax.random.split(key)
-        parameters = densities.sample_prior(prior_key)
-        return parameters, densities.sample_records(record_key, parameters, n)
-
-    parameters, records = jax.eval_shape(drawn, jax.random.key(0))
+    parameters, records = shapes_of_draws(densities)
     place = jax.ShapeDtypeStruct((n,), jnp.result_type(int))
 
     def density(place: Array, parameters: Parameters, records: Records) -> Array:
         return densities.log_density(parameters, records, place)
 
     return depends_on(density, place, parameters, records)
+
+
+def shapes_of_draws(densities: ModelDensities) -> tuple[Parameters, Records]:
+    """The shapes of parameters and records."""
+
+    def drawn(key: Key) -> tuple[Parameters, Records]:
+        prior_key, record_key = jax.random.split(key)
+        parameters = densities.sample_prior(prior_key)
+        return parameters, densities.sample_records(record_key, parameters, densities.layout.size)
+
+    shapes: tuple[Parameters, Records] = jax.eval_shape(drawn, jax.random.key(0))
+    return shapes
 
 
 def takes_any_size(densities: ModelDensities) -> bool:

@@ -63,8 +63,8 @@ def from_numpyro(fn: Callable[..., Any], records: str | Sequence[str], n: int | 
     Raises
     ------
     TypeError, ValueError
-        If the model has no such plate, or scales, masks, subsamples or observes sites. If it has a factor, a discrete
-        or improper parameter, a record site that is not named, or control flow. If records depend on each other.
+        If the model has no such plate, or scales, masks, subsamples or observes sites. If it has a factor of records, a
+        discrete parameter, a record site that is not named, or control flow. If records depend on each other.
 
     Notes
     -----
@@ -103,6 +103,8 @@ class Facts(NamedTuple):
         The only number of records, or None.
     unconstrained
         Whether every real value of every parameter is possible.
+    draws_prior
+        Whether there are draws from the prior.
     effects
         The names of the parameters whose location or scale depends on others.
     quantities
@@ -122,6 +124,7 @@ class Facts(NamedTuple):
     exchangeable: bool
     num_records: int | None
     unconstrained: bool
+    draws_prior: bool
     effects: tuple[str, ...]
     quantities: tuple[str, ...]
     support: Support | None
@@ -138,6 +141,7 @@ def find_facts(densities: ModelDensities, exchangeable: bool, effects: tuple[str
         exchangeable=exchangeable,
         num_records=layout.size if layout.fixed or has_prior_of_size(densities) else None,
         unconstrained=densities.is_unconstrained(),
+        draws_prior=densities.draws_prior,
         effects=find_effects(layout) if effects is None else effects,
         quantities=find_quantities(densities),
         support=support,
@@ -181,6 +185,11 @@ class NumPyroModel(ModelDensities):
     def num_records(self) -> int | None:
         """The only number of records."""
         return self.facts.num_records
+
+    @property
+    def draws_prior(self) -> bool:
+        """Whether there are draws from the prior."""
+        return self.facts.draws_prior
 
     @property
     def count_field(self) -> str | None:

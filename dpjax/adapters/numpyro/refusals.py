@@ -24,7 +24,6 @@ from numpyro.distributions import (
     constraints,
 )
 from numpyro.distributions.constraints import is_dependent
-from numpyro.distributions.distribution import Unit
 from numpyro.distributions.transforms import (
     AbsTransform,
     AffineTransform,
@@ -37,10 +36,21 @@ from numpyro.distributions.transforms import (
     ReshapeTransform,
 )
 
+from dpjax._util.dependence import dependent_results
 from dpjax._util.validation import fail, is_traced, name_of, summarize_error
 from dpjax.adapters.numpyro.arguments import values_of
 from dpjax.adapters.numpyro.mixtures import distributions_of
-from dpjax.adapters.numpyro.trace import Choose, Layout, unwrap
+from dpjax.adapters.numpyro.trace import (
+    Choose,
+    Layout,
+    draw,
+    factor_terms,
+    given,
+    is_factor,
+    is_improper,
+    sample,
+    unwrap,
+)
 from dpjax.base import Array
 from dpjax.models.priors import warn_of_underflow
 
@@ -98,14 +108,17 @@ def check_statements(statements: list[dict[str, Any]]) -> None:
 def check_site(site: dict[str, Any]) -> None:
     """Raise for a sample site whose density is not that of its distribution."""
     name, distribution = site["name"], site["fn"]
+    if is_factor(site):
+        if site["cond_indep_stack"] or site["scale"] is not None:
+            remedy = "Put it outside of plates, and state the records by distributions."
+            refuse(f"a factor, {name!r}, in a plate or scaled", "factors of the parameters", remedy)
+        return
     if site["is_substituted"] and not site["is_observed"]:
         refuse(
             f"the site {name!r} given a value by handlers.substitute",
             "sample sites that are drawn",
             "Leave out the handler; fixed values are arguments of fn.",
         )
-    if isinstance(unwrap(distribution), Unit):
-        refuse(f"a factor, {name!r}", "records independent given the parameters", "State it as a distribution.")
     if site["scale"] is not None and np.any(np.asarray(site["scale"]) != 1):
         refuse(
             f"the site {name!r} scaled or its plate subsampled",
@@ -230,6 +243,11 @@ def check_record_sites(sites: dict[str, Any], fields: tuple[str, ...]) -> Plate:
     if missing or not fields:
         given = f"{missing or list(fields)}, and fn has the sample sites {sorted(sites)}"
         fail("records", given, "names of sample sites inside the plate", "Name the sites that draw the records.")
+    for name in fields:
+        if is_improper(sites[name]["fn"]):
+            kind = type(unwrap(sites[name]["fn"])).__name__
+            remedy = "Give it a distribution: improper ones are for parameters."
+            refuse(f"the record site {name!r}, a {kind} that cannot be drawn from", "proper distributions", remedy)
     plates = {name: [Plate(*frame) for frame in sites[name]["cond_indep_stack"]] for name in fields}
     for name, stack in plates.items():
         if len(stack) != 1:
@@ -295,6 +313,19 @@ def draw_or_refuse(name: str, distribution: Any, values: Choose) -> Array:
         raise
 
 
+def check_factors(layout: Layout, records: Any, parameters: Any) -> None:
+    """Raise if a factor depends on the records."""
+
+    def values(records: dict[str, Array], parameters: dict[str, Array]) -> dict[str, Array]:
+        statements = layout.run(layout.size, given(records | parameters, draw(jax.random.key(0))))
+        return dict(zip(layout.factors, factor_terms(statements), strict=True))
+
+    for name, depends in dependent_results(values, records, parameters).items():
+        if depends:
+            remedy = "State it as the distribution of a record."
+            refuse(f"a factor, {name!r}, that depends on records", "factors of the parameters", remedy)
+
+
 def check_known(layout: Layout) -> None:
     """Raise for known record fields without one entry for each record."""
     for name in layout.known:
@@ -311,7 +342,7 @@ def check_shapes(layout: Layout) -> None:
         terms: dict[str, Array] = {}
 
         def choose(name: str, distribution: Any) -> Array:
-            value = distribution.sample(jax.random.fold_in(key, len(terms)))
+            value = sample(jax.random.fold_in(key, len(terms)), distribution)
             if name in layout.fields:
                 terms[name] = distribution.log_prob(value)
             return value

@@ -7,6 +7,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from numpyro.distributions import ImproperUniform, biject_to
+from numpyro.distributions.distribution import Unit
 from numpyro.primitives import Messenger
 
 from dpjax._util.jit import in_full_precision
@@ -39,7 +41,7 @@ class SiteHandler(Messenger):
             size, subsample_size = msg["args"]
             places = self.places.get(msg["name"], partial(jnp.arange, subsample_size or size))
             msg["value"] = places()
-        elif msg["type"] == "sample":
+        elif msg["type"] == "sample" and not is_factor(msg):
             msg["is_substituted"] = msg["value"] is not None
             shape = msg["kwargs"].get("sample_shape", ())
             if shape:
@@ -71,6 +73,8 @@ class Layout(PyTree):
         The names of the sample sites inside it.
     known
         The names of the record fields that are arguments [n, ...] instead of sample sites.
+    factors
+        The names of the factors, which depend on parameters alone.
     program
         A hash of what the model computes, which changes with the variables that its function reads.
     """
@@ -84,6 +88,7 @@ class Layout(PyTree):
     parameters: tuple[str, ...] = static()
     fields: tuple[str, ...] = static()
     known: tuple[str, ...] = static()
+    factors: tuple[str, ...] = static(default=())
     program: str = static(default="")
 
     def run(self, n: int, choose: Choose, places: Array | None = None) -> list[dict[str, Any]]:
@@ -118,20 +123,19 @@ class Layout(PyTree):
 
         trace_statements(statements, self)
 
-    def run_parameters(self, choose: Choose) -> None:
-        """Run the model up to its last parameter; records that come before it are arbitrary."""
+    def run_parameters(self, choose: Choose) -> list[dict[str, Any]]:
+        """The statements up to the last parameter, or of the whole model if it has factors; records are arbitrary."""
         missing = set(self.parameters)
         arbitrary = draw(jax.random.key(0))
 
         def choose_until(name: str, distribution: Any) -> Array:
             value = choose(name, distribution) if name in missing else arbitrary(name, distribution)
             missing.discard(name)
-            if not missing:
+            if not missing and not self.factors:
                 raise EarlyExitError
             return value
 
-        if missing:
-            self.run(self.size, choose_until)
+        return self.run(self.size, choose_until) if missing or self.factors else []
 
 
 @in_full_precision
@@ -153,8 +157,26 @@ def trace_statements(statements_of: Callable[..., list[dict[str, Any]]], *others
 
 
 def sample(key: Key, distribution: Any) -> Array:
-    """A draw from a distribution by NumPyro's sampler."""
-    return distribution.sample(key)
+    """A draw from a distribution by NumPyro's sampler; of an improper one a Normal draw on the unconstrained scale."""
+    if not is_improper(distribution):
+        return distribution.sample(key)
+    transform = biject_to(distribution.support)
+    return transform(jax.random.normal(key, transform.inverse_shape(distribution.shape()), float))
+
+
+def is_improper(distribution: Any) -> bool:
+    """Whether a distribution is an improper one, which has no draws."""
+    return isinstance(unwrap(distribution), ImproperUniform)
+
+
+def is_factor(statement: dict[str, Any]) -> bool:
+    """Whether a statement is `numpyro.factor`."""
+    return statement["type"] == "sample" and isinstance(unwrap(statement["fn"]), Unit)
+
+
+def factor_terms(statements: list[dict[str, Any]]) -> list[Array]:
+    """The logarithms [] of the factors."""
+    return [jnp.sum(unwrap(one["fn"]).log_factor) for one in statements if is_factor(one)]
 
 
 def draw(key: Key, sample: Callable[[Key, Any], Array] = sample) -> Choose:
