@@ -131,6 +131,11 @@ class Laplace(FromEpsilon, Additive):
         """2 b²."""
         return 2 * jnp.square(jnp.asarray(self.scale))
 
+    @property
+    def bends(self) -> tuple[Any, ...]:
+        """None: it is an exponential on either side of 0."""
+        return ()
+
     def log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]."""
         return -jnp.abs(noise) / self.scale - jnp.log(2 * jnp.asarray(self.scale))
@@ -238,6 +243,11 @@ class Gaussian(FromZCDP, Additive):
     def noise_variance(self) -> Array | float:
         """σ²."""
         return jnp.square(jnp.asarray(self.scale))
+
+    @property
+    def bends(self) -> tuple[Any, ...]:
+        """σ."""
+        return (self.scale,)
 
     def log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]."""

@@ -67,6 +67,11 @@ class DiscreteLaplace(FromEpsilon, Additive):
         """1 / (2 sinh²(1 / 2b))."""
         return 0.5 / jnp.square(jnp.sinh(0.5 / jnp.asarray(self.scale)))
 
+    @property
+    def bends(self) -> tuple[Any, ...]:
+        """None: it is an exponential on either side of 0."""
+        return ()
+
     def smoothed(self) -> Laplace:
         """Laplace noise of the same variance."""
         return Laplace(0.5 / jnp.sinh(0.5 / jnp.asarray(self.scale)))
@@ -140,6 +145,11 @@ class DiscreteGaussian(FromZCDP, Additive):
     def noise_variance(self) -> Array | float:
         """σ² for all but small σ."""
         return integer_variance(self.scale)
+
+    @property
+    def bends(self) -> tuple[Any, ...]:
+        """σ."""
+        return (self.scale,)
 
     def smoothed(self) -> Gaussian:
         """Gaussian noise of the same variance."""

@@ -119,6 +119,13 @@ class SumOf(Additive):
         """The standard deviation of the sum."""
         return jnp.sqrt(self.noise_variance)
 
+    @property
+    def bends(self) -> tuple[Any, ...] | None:
+        """The scales of all sources, unless whole noise is beside real noise."""
+        if len({source.integer_noise for source in self.mechanisms}) > 1:
+            return None
+        return tuple(source.scale for source in self.mechanisms)
+
     def words(self) -> str:
         """The noise of each source."""
         return "the sum of " + " and ".join(source.words() for source in self.mechanisms)

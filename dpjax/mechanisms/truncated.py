@@ -89,8 +89,9 @@ class Truncated(Bounded):
         if self.lower is None:
             return self.mechanism.log_cdf(self.upper - statistic)
         unit = int(self.mechanism.integer_noise)
-        low, high = self._least(self.lower) - statistic, self._greatest(self.upper) - statistic
-        return log_probability_between(self.mechanism, low, high, unit)
+        least = self._least(self.lower)
+        width = jnp.asarray(self._greatest(self.upper) - least, statistic.dtype)
+        return log_probability_between(self.mechanism, least - statistic, width, unit)
 
     def sample(self, key: Key, statistic: Array) -> Array:
         """A value [d] given the statistic [d]; at a bound if none lay within in 100,000 draws."""

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from functools import reduce
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array
-from dpjax.numerics.noise_sums import IntegerSum, log_normal
+from dpjax.numerics.noise_sums import IntegerSum, log_normal, log_sum
 from dpjax.numerics.tails import LOG_HALF, log_complement, log_mills
 
 __all__ = ["LaplaceLattice", "LaplaceNoise", "NormalLattice", "NormalNoise", "WholeAndReal"]
@@ -183,26 +182,6 @@ def at_least(log_tail: Callable[[Array], Array], place: Array) -> Array:
     """log P(noise >= place) for a place of either sign."""
     tail = log_tail(jnp.abs(place))
     return jnp.where(place < 0, log_complement(tail), tail)
-
-
-def log_sum(log_term: Callable[[Array, Array], Array], distance: Array, centre: Array, width: int) -> Array:
-    """The logarithm of the sum of log-concave terms at the whole numbers within `width` of about their mode.
-
-    A term takes the whole number and what it leaves of the distance. That is taken from what the middle leaves, since
-    floats above 2^24 or 2^53 do not hold every whole number.
-    """
-    left = distance - centre
-
-    def log_at(offset: Array | float) -> Array:
-        return log_term(centre + offset, left - offset)
-
-    peak = jax.lax.stop_gradient(reduce(jnp.maximum, [log_at(offset) for offset in (-1.0, 0.0, 1.0)]))
-    peak = jnp.where(jnp.isfinite(peak), peak, 0.0)
-
-    def add(step: int, total: Array) -> Array:
-        return total + jnp.exp(log_at(jnp.asarray(step, centre.dtype) - width) - peak)
-
-    return peak + jnp.log(jax.lax.fori_loop(0, 2 * width + 1, add, jnp.zeros_like(peak)))
 
 
 def log_interval(place: Array, width: Array) -> Array:

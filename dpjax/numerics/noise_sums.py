@@ -16,13 +16,17 @@ from dpjax.base import Array
 from dpjax.numerics.tails import LOG_HALF, log_complement
 from dpjax.numerics.theta import log_theta, log_upper_theta
 
-__all__ = ["EqualLaplaces", "IntegerSum", "LaplacePair", "half_width", "log_normal", "widest"]
+__all__ = ["EqualLaplaces", "IntegerSum", "LaplacePair", "half_width", "log_normal", "log_sum", "widest"]
 
 NUM_BITS = 31
 """Distances are below 2³¹."""
 
 NORMAL_REACH = 9.0
 """Standard deviations beyond which a Normal distribution has no mass in double precision."""
+
+
+MOST_ABOVE = 60.0
+"""How far a term may be above the largest near the mode: it is, by rounding, where logarithms are above 1e9."""
 
 
 class LaplacePair(NamedTuple):
@@ -143,17 +147,10 @@ class IntegerSum(NamedTuple):
         first, rest = self.gaussians[0], IntegerSum(self.laplaces, self.gaussians[1:], self.widths[1:])
         centre = jnp.round(self._mode(distance))
 
-        def log_term(offset: Array | int) -> Array:
-            place = centre + offset
-            return -jnp.square(place / first) / 2 + inner(rest, distance - place)
+        def log_term(place: Array, left: Array) -> Array:
+            return -jnp.square(place / first) / 2 + inner(rest, left)
 
-        peak, width = log_term(0), self.widths[0]
-
-        def add(step: int, total: Array) -> Array:
-            return total + jnp.exp(log_term(jnp.asarray(step, distance.dtype) - width) - peak)
-
-        total = jax.lax.fori_loop(0, 2 * width + 1, add, jnp.zeros_like(peak))
-        return peak + jnp.log(total) - log_theta(first)
+        return log_sum(log_term, distance, centre, self.widths[0]) - log_theta(first)
 
     def _mode(self, distance: Array) -> Array:
         """About where the first Gaussian's noise is given the distance: its share, until Laplace noise takes over."""
@@ -172,6 +169,27 @@ class IntegerSum(NamedTuple):
             return log_laplaces(distance, self.laplaces, tail=True)
         (scale,) = self.gaussians
         return log_upper_theta(distance, scale) - log_theta(scale)
+
+
+def log_sum(log_term: Callable[[Array, Array], Array], distance: Array, centre: Array, width: int) -> Array:
+    """The logarithm of the sum of log-concave terms at the whole numbers within `width` of about their mode.
+
+    A term takes the whole number and what it leaves of the distance. That is taken from what the middle leaves, since
+    floats above 2^24 or 2^53 do not hold every whole number.
+    """
+    left = distance - centre
+
+    def log_at(offset: Array) -> Array:
+        return log_term(centre + offset, left - offset)
+
+    peak = jax.lax.stop_gradient(jnp.max(jax.vmap(log_at)(jnp.asarray([-1.0, 0.0, 1.0], centre.dtype)), axis=0))
+    peak = jnp.where(jnp.isfinite(peak), peak, 0.0)
+
+    def add(step: int, total: Array) -> Array:
+        term = log_at(jnp.asarray(step, centre.dtype) - width)
+        return total + jnp.exp(jnp.minimum(term - peak, MOST_ABOVE))
+
+    return peak + jnp.log(jax.lax.fori_loop(0, 2 * width + 1, add, jnp.zeros_like(peak)))
 
 
 def half_width(scale: float, num_laplaces: int) -> int:

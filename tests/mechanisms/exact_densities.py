@@ -334,10 +334,18 @@ def scales_of(name: str, numbers: tuple[float, ...]) -> tuple[float, ...]:
     return (*numbers, 1.0) if name == "Tulap" or "discrete" in name else numbers
 
 
+def uneven(name: str, numbers: tuple[float, ...]) -> tuple[float, ...]:
+    """The numbers, of which none is left a power of 2, by which division is exact."""
+    if name == "Staircase":
+        return 1.3125 * numbers[0], numbers[1]
+    own = 1.1875 if name.endswith("Gaussian") else 1.3125
+    return (*(1.3125 * one for one in numbers[:-1]), own * numbers[-1])
+
+
 def rows(name: str) -> Iterator[list[float]]:
     """The numbers, a distance, and the logarithms of the density and of P(noise >= distance)."""
     kind = KINDS[name]
-    for numbers in kind.numbers:
+    for numbers in (uneven(name, numbers) for numbers in kind.numbers):
         for x in distances(scales_of(name, numbers), kind.is_whole):
             law = kind.law(*(mpf(one) for one in numbers), mpf(x))
             yield [*numbers, x, *(float(mp.log(one)) if one > 0 else float("-inf") for one in law)]

@@ -12,6 +12,7 @@ import pytest
 
 import dpjax
 from dpjax.mechanisms import Additive, Gaussian, Laplace, SumOf
+from tests.mechanisms import exact_intervals
 from tests.mechanisms.exact_densities import KINDS, read
 
 USUAL = 16.0
@@ -20,6 +21,8 @@ TOLERANCE = {
     "forty equal Laplaces": 64.0,  # logarithms of coefficients of this size
     "two Laplaces and Gaussian": 32.0,  # partial fractions of like scales
     "three discrete Laplaces": 32.0,
+    "discrete Laplace and Gaussian": 64.0,  # sums of many terms
+    "discrete Laplace beside Gaussian": 64.0,
 }
 """In units of ε max(1, |log p|) nats, for kinds of which it is not `USUAL`."""
 
@@ -46,6 +49,23 @@ def test_noise_is_right_in_fifty_digits(name: str) -> None:
     # P(noise <= x) is 1 - P(noise >= x), and what whole noise has at x.
     rest = 1 - np.exp(upper) + kind.is_whole * np.exp(density)
     np.testing.assert_allclose(np.exp(beside), rest, rtol=0, atol=64 * jnp.finfo(distance.dtype).eps)
+
+
+HALF = {"Laplace and Gaussian, rounded", "DiscreteLaplace, rounded"}
+"""Kinds that may lose half of the digits: where a Gaussian bends within a step, and where whole noise is wide."""
+
+
+@pytest.mark.parametrize("name", exact_intervals.KINDS)
+def test_intervals_are_right_in_fifty_digits(name: str) -> None:
+    """Finds what is 0 because both tails are alike, and how far a value is from a statistic far outside its bounds."""
+    rows = exact_intervals.read()[name]
+    *numbers, value, statistic = (jnp.asarray(column, float) for column in rows.T[:-2])
+    mechanism = exact_intervals.KINDS[name].build(*numbers)
+    found = np.asarray(jax.jit(lambda built, *both: built.log_density_terms(*both))(mechanism, value, statistic), float)
+    epsilon, size = float(jnp.finfo(value.dtype).eps), np.maximum(1.0, rows[:, -1])
+    error = np.abs(found - rows[:, -2]) / size
+    allowed = 48 * epsilon + (epsilon**0.5 / 4 if name in HALF else 0.0)
+    assert np.all(error <= allowed), (rows[~(error <= allowed)], found[~(error <= allowed)])
 
 
 def test_a_posterior_that_was_wrong_where_the_gaussian_is_narrow() -> None:
