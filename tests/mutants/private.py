@@ -71,6 +71,27 @@ MUTANTS = (
         ("private/test_edges.py", *LANGEVIN),
     ),
     Mutant(
+        "A sample takes records of weight 0",
+        "private/sums/poisson.py",
+        "weights = jnp.where(inside, target.weights.reshape(-1)[rows], 0.0)",
+        "weights = jnp.where(inside, jnp.ones_like(target.weights).reshape(-1)[rows], 0.0)",
+        LANGEVIN,
+    ),
+    Mutant(
+        "Combinations alone are asked whether they are covered",
+        "private/releases/exact_sum.py",
+        "covered &= leaf.covers(known, tolerance_of(leaf)) & within_radius(leaf, known, norm)",
+        "covered &= True | leaf.covers(known, tolerance_of(leaf))",
+        ("private/test_farthest_neighbours.py",),
+    ),
+    Mutant(
+        "Weights of combinations are rounded on the way",
+        "statistics/linear.py",
+        "columns[rows.argmax(axis=1)]",
+        "columns.astype(np.float32)[rows.argmax(axis=1)]",
+        ("private/test_farthest_neighbours.py", "private/test_pure.py"),
+    ),
+    Mutant(
         "A sample ends with its first block",
         "private/sums/poisson.py",
         "return carry[1] < target.num_records - 1",
