@@ -148,6 +148,10 @@ CASES: dict[str, Case] = {
         lambda: private.halton_steps(1.0, low=0.5, high=1.5, length=10**13, rng=np.random.default_rng(0)),
         "length",
     ),
+    "categories beyond any memory": (
+        lambda: dpjax.releases.quantile(1, 0.5, candidates=10**13, field="y", n=10, epsilon=1.0),
+        "candidates",
+    ),
     "a Langevin step that underflows": (lambda: private.largest_langevin_noise(1e300, 1e300, 1e300), "step_size"),
 }
 

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
-from dpjax._util.validation import check_function, fail
+from dpjax._util.validation import check_function, describe, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.accounting.query import Query, check_queries
 from dpjax.private.arguments import check_target
@@ -163,8 +163,17 @@ def make_kernel(
     check_target("target", target)
     check_function("build", build, "target -> SamplingAlgorithm(init, step)")
     queries = check_queries(queries, least=0)
-    init, step = build(target)
-    return PrivateKernel(init, step, queries, target, build)
+    built = build(target)
+    if not isinstance(built, tuple) or len(built) != 2 or not all(map(callable, built)):
+        remedy = "Return both functions, as BlackJAX does."
+        fail(
+            "build",
+            f"a function that returns {describe(built)}",
+            "one that returns (init, step)",
+            remedy,
+            error=TypeError,
+        )
+    return PrivateKernel(*built, queries, target, build)
 
 
 def check_contract(kernel: PrivateKernel) -> None:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
-from dpjax._util.validation import check_count, check_positive, fail
+from dpjax._util.validation import check_count, check_float, check_positive, fail
 from dpjax.base import Array
 from dpjax.private.arguments import check_real
 
@@ -81,7 +81,7 @@ def as_schedule(step_size: Any) -> Schedule:
     if not is_number or dimensions:
         remedy = "Pass one number, or a schedule such as optax's."
         fail("step_size", type(step_size).__name__, "a number or a function", remedy, error=TypeError)
-    check_positive("step_size", step_size)
+    check_float("step_size", step_size)
     return lambda iteration: jnp.asarray(step_size, float)
 
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from dpjax._util.validation import check_positive
+from dpjax._util.validation import check_number, check_positive
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.arguments import check_noise, check_numbers, check_target
 from dpjax.private.kernels.base import KernelInfo, PrivateKernel, build_answer, make_kernel, ravel, start_iteration
@@ -108,6 +108,7 @@ def dp_sgnht(
     """
     check_target("target", target)
     check_noise(noise)
+    check_number("diffusion", diffusion)
     check_numbers("diffusion", diffusion)
     check_positive("diffusion", diffusion)
     sampling = check_sampling(target, sampling_rate, gradient_bound, noise_multiplier, block)

@@ -224,7 +224,7 @@ def read_shares(
 def read_positive(name: str, numbers: Sequence[float], count: int) -> np.ndarray:
     """One positive number for each part, or an error."""
     remedy = "Pass one number above 0 for each statistic of statistics.stacked."
-    check_array(name, numbers, lambda array: array > 0, "finite numbers above 0", remedy)
+    check_array(name, numbers, lambda array: (array > 0) & (array.dtype != bool), "finite numbers above 0", remedy)
     array = np.asarray(numbers, float)
     if array.shape != (count,):
         fail(name, f"shape {list(array.shape)}", f"{count} numbers, as many as statistics side by side", remedy)

@@ -173,7 +173,8 @@ def release(
     queries = queries_of(parts, source, name)
     check_number_given(n, relation, protected)
     if not ledger.affordable(queries):
-        raise BudgetExceeded(f"budget: given {budget}; expected what {ledger} has left. Ask for less.")
+        left = ledger.remaining(parts[0].noise)
+        raise BudgetExceeded(f"budget: given {budget}; expected at most what is left, {left}. Ask for less.")
     delta = (budget or ledger.budget).delta
     promise = promise_of(parts, queries, relation, delta, protected) if source.grade == "secure" else None
     blank = Release(jnp.zeros(sum(part.size for part in parts)), mechanism_of(parts, promise), statistic, 1)

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_floats, is_traced
+from dpjax._util.validation import check_floats, fail, is_traced
 from dpjax.base import Array
 from dpjax.private.arguments import check_bound, check_target
 from dpjax.private.fixed_point import FixedPoint, FloatingPoint, Limbs, arithmetic, steps_of
@@ -64,6 +64,14 @@ class ClippedSum(NamedTuple):
         return release(self.total, multiplier * steps_of(self.unit.dtype)) * self.unit
 
 
+def check_vector(name: str, vector: Any, target: Target) -> None:
+    """Raise unless a vector has one float for each parameter of the target."""
+    check_floats(name, vector)
+    if vector.shape != (target.dimension,):
+        given, expected = f"shape {list(vector.shape)}", f"shape [{target.dimension}]"
+        fail(name, given, expected, "Pass all parameters on the unconstrained scale, as one vector.")
+
+
 def clipped_gradients(target: Target, vector: Array, bound: float) -> ClippedSum:
     """The sum [d] of the records' gradients of the log-likelihood at a vector [d], each clipped to norm `bound`.
 
@@ -92,7 +100,7 @@ def clipped_gradients(target: Target, vector: Array, bound: float) -> ClippedSum
     1
     """
     check_target("target", target)
-    check_floats("vector", vector)
+    check_vector("vector", vector, target)
     check_clip(bound)
 
     def contribution(records: object, weights: Array) -> tuple[Array, Array]:
@@ -131,7 +139,7 @@ def clipped_ratios(target: Target, vector: Array, proposal: Array, bound: Array 
     """
     check_target("target", target)
     for name, value in {"vector": vector, "proposal": proposal}.items():
-        check_floats(name, value)
+        check_vector(name, value, target)
     check_clip(bound)
 
     def contribution(records: object, weights: Array) -> tuple[Array, Array]:

@@ -366,7 +366,8 @@ def check_position(position: Any) -> None:
     """Raise unless the parameters are arrays, or shapes, of some numbers."""
     leaves = jax.tree.leaves(position)
     kinds = [getattr(leaf, "dtype", None) or np.asarray(leaf).dtype for leaf in leaves]
-    if not leaves or not all(jnp.issubdtype(kind, jnp.number) for kind in kinds):
+    are_numbers = all(jnp.issubdtype(kind, jnp.number) for kind in kinds)
+    if not are_numbers or not any(prod(jnp.shape(leaf)) for leaf in leaves):
         remedy = "Pass the parameters of one chain, such as jnp.zeros(2)."
         fail("position", describe(position), "a pytree of at least one array of numbers", remedy, error=TypeError)
 

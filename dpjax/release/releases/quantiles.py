@@ -209,7 +209,7 @@ def interval_quantile(
 def read_candidates(candidates: Any, field: str) -> tuple[np.ndarray, RecordStatistic]:
     """The candidates [k], and the statistic that counts beside them."""
     if isinstance(candidates, (int, np.integer)):
-        size = check_count("candidates", candidates, "Pass the number of ordered categories.", least=2)
+        size = check_count("candidates", candidates, "Pass the number of ordered categories.", least=2, most=MOST_BINS)
         return np.arange(size, dtype=float), cells(field, size)
     remedy = "Pass the points among which the quantile was chosen, sorted and each once."
     given = list(candidates) if isinstance(candidates, range) else candidates
