@@ -288,7 +288,7 @@ MUTANTS = (
     ),
     Mutant(
         "A step by curvature forgets that its proposals differ",
-        "data_augmentation/records/microdata.py",
+        "data_augmentation/records/hidden_numbers.py",
         "(noise**2 - back**2) / 2 + jnp.log(here.scale / there.scale)",
         "0 * back",
         MOVES,
@@ -302,7 +302,7 @@ MUTANTS = (
     ),
     Mutant(
         "An exact field that is missing moves where it is known",
-        "data_augmentation/records/microdata.py",
+        "data_augmentation/records/hidden_numbers.py",
         "return release.missing[name] if name in release.exact else jnp.ones(release.n, bool)",
         "return jnp.ones(release.n, bool)",
         MOVES,

@@ -11,7 +11,7 @@ import pytest
 from scipy import special, stats
 
 import dpjax
-from dpjax.data_augmentation.records.microdata import away_from_zero
+from dpjax.data_augmentation.records.hidden_numbers import away_from_zero
 
 SEEN = np.array([3, -1, 0, 5, 2, 9])
 Y = np.array([1.0, 0.2, -0.5, 2.0, 0.3, 3.0])

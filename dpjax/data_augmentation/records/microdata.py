@@ -5,14 +5,14 @@ fields f that were released of it; exact fields stay as they are. Finite records
 Otherwise the hidden fields of finitely many values are drawn given the rest, and each continuous one moves by two
 Metropolis steps. The first proposes from the Normal distribution that has the slope and the curvature of the
 log-density, which is an exact draw where that is quadratic. The second is a random walk. Whole numbers without a list
-move by that alone. Records of which nothing is known exactly are also proposed as a whole by the model.
+move by that alone. Beside exact fields, which can leave a number several modes far apart, it is also drawn from a wide
+window of values. Records of which nothing is known exactly are also proposed as a whole by the model.
 
 Each of these moves is reversible for each record by itself. If a sum over the same records was released, too, the
 result of a move is a proposal. It is accepted by the density of the sum, one record after another (`imwg`).
 """
 
 from collections.abc import Callable, Iterator
-from functools import partial, reduce
 from typing import Any, NamedTuple
 
 import jax
@@ -23,10 +23,10 @@ from dpjax._util.dependence import dependent_results
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.data_augmentation.records.exchanges import build_exchange_kernel, has_known_totals
-from dpjax.data_augmentation.records.local import MAX_SUPPORT, NOISE_DRAWS
+from dpjax.data_augmentation.records.hidden_numbers import Move, Moved, jump, move_by_curvature, walk
+from dpjax.data_augmentation.records.local import MAX_SUPPORT
 from dpjax.data_augmentation.records.proposals import check_noisy
 from dpjax.data_augmentation.records.whole_numbers import check_density_falls
-from dpjax.mechanisms.spread import width
 from dpjax.models.checks import discrete_support_of
 from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import init_latent, parameter_shapes, position_shapes
@@ -34,33 +34,10 @@ from dpjax.numerics import accept, decision_uniforms, leading_size, proper_densi
 from dpjax.release import Microdata, PrivateRelease, Release
 from dpjax.release.microdata import has_exact
 
-MAX_TOGETHER = 64
-"""Largest number of combinations of hidden values that are enumerated together, beyond those of one field."""
+MAX_TOGETHER = MAX_SUPPORT
+"""Largest number of combinations of hidden values that are enumerated together, beyond those of one field. Fields that
+determine each other could not move one after another."""
 
-SPREAD_DRAWS = 64
-"""Number of records drawn from the model for the widest step of a random walk."""
-
-
-class Moved(NamedTuple):
-    """What a move leads to.
-
-    Attributes
-    ----------
-    records
-        All records [n].
-    accepted
-        Whether each took its proposal [n].
-    num_nonfinite
-        How many proposals were rejected because their density was not finite, int [].
-    """
-
-    records: Records
-    accepted: Array
-    num_nonfinite: Array
-
-
-Move = Callable[[Key, Parameters, Records], Moved]
-"""``(rng_key, parameters, records) -> moved``, reversible for each record by itself."""
 
 SweepOfSum = Callable[[Release, Records, Records, Array], tuple[Latent, ImputationInfo]]
 """``(summed, records, proposals, uniforms) -> (latent, info)``: decisions on proposals by the density of a sum."""
@@ -134,12 +111,13 @@ def choose_moves(model: Model, release: Microdata) -> list[Move]:
     if release.exact:
         check_numbers(model, release.n, others)
     whole = all(name in release.missing for name in release.exact)
-    moves = [propose_whole(model, release)] if whole and others else []
+    moves = [propose_whole(model, release)] if whole and (others or len(groups) > 1) else []
     moves += [draw_levels(model, release, group) for group in groups]
     for name, leaf in others.items():
         for place in np.ndindex(leaf.shape[1:]):
             if jnp.issubdtype(leaf.dtype, jnp.floating):
                 moves += [move_by_curvature(model, release, name, place), walk(model, release, name, place)]
+                moves += [jump(model, release, name, place)] if release.exact else []
             elif release.exact and leaf.dtype != bool:
                 moves += [walk(model, release, name, place)]
     return moves
@@ -351,129 +329,3 @@ def propose_whole(model: Model, release: Microdata) -> Move:
 def reduce_and(masks: list[Array], n: int) -> Array:
     """Where all masks hold [n]."""
     return jnp.all(jnp.stack([jnp.ones(n, bool), *masks]), axis=0)
-
-
-Place = tuple[int, ...]
-"""The place of one number in a field of a record."""
-
-
-def along(
-    model: Model, release: Microdata, name: str, place: Place, parameters: Parameters, records: Records
-) -> tuple[Callable[[Array], Records], Callable[[Array], Array]]:
-    """The records and their log-densities [n], up to constants, as functions of one number [n] of a field."""
-    where, parts = (slice(None), *place), release.noisy_parts(name)
-
-    def records_at(numbers: Array) -> Records:
-        return records | {name: records[name].at[where].set(numbers) if place else numbers}
-
-    def log_density(numbers: Array) -> Array:
-        moved = records_at(numbers)
-        density = model.log_density(parameters, moved)
-        for key, field in parts.items():
-            density += release.of_seen(key, field.log_densities(moved))
-        return density
-
-    return records_at, log_density
-
-
-def movable(release: Microdata, name: str) -> Array:
-    """Which records [n] do not have the field exactly."""
-    return release.missing[name] if name in release.exact else jnp.ones(release.n, bool)
-
-
-class Expansion(NamedTuple):
-    """The log-density [n] at numbers, and the Normal distribution that has its slope and curvature there.
-
-    `concave` [n] says where the curvature is negative, so that there is one.
-    """
-
-    log_density: Array
-    mean: Array
-    scale: Array
-    concave: Array
-
-
-def expand(log_density: Callable[[Array], Array], numbers: Array) -> Expansion:
-    """The expansion of log-densities, each of which depends on its own number alone."""
-    ones = jnp.ones_like(numbers)
-
-    def slope(numbers: Array) -> tuple[Array, Array]:
-        value, slope = jax.jvp(log_density, (numbers,), (ones,))
-        return value, slope
-
-    (value, first), (_, second) = jax.jvp(slope, (numbers,), (ones,))
-    concave = (second < 0) & jnp.isfinite(first) & jnp.isfinite(second)
-    precision = jnp.where(concave, -second, 1.0)
-    return Expansion(value, numbers + jnp.where(concave, first, 0.0) / precision, 1 / jnp.sqrt(precision), concave)
-
-
-def move_by_curvature(model: Model, release: Microdata, name: str, place: Place) -> Move:
-    """A Metropolis step of one number of each record, with a proposal from its expansion (Qi and Minka 2002).
-
-    It is an exact draw where the log-density of the number given the rest is quadratic.
-    """
-    free = movable(release, name)
-
-    def move(rng_key: Key, parameters: Parameters, records: Records) -> Moved:
-        noise_key, accept_key = jax.random.split(rng_key)
-        records_at, log_density = along(model, release, name, place, parameters, records)
-        present = records[name][(slice(None), *place)]
-        noise = jax.random.normal(noise_key, present.shape, present.dtype)
-        here = expand(log_density, present)
-        numbers = jnp.where(here.concave & free, here.mean + here.scale * noise, present)
-        there = expand(log_density, numbers)
-        back = (present - there.mean) / there.scale
-        log_ratio = there.log_density - here.log_density + (noise**2 - back**2) / 2 + jnp.log(here.scale / there.scale)
-        log_uniforms = jnp.log(decision_uniforms(accept_key, present.shape))
-        accepted = free & here.concave & there.concave & (log_uniforms < proper_density(log_ratio))
-        return Moved(records_at(jnp.where(accepted, numbers, present)), accepted, jnp.array(0))
-
-    return move
-
-
-def walk(model: Model, release: Microdata, name: str, place: Place) -> Move:
-    """A Metropolis step of one number of each record, by a random walk; whole numbers move by whole steps.
-
-    Its scale is drawn for each record between a part of the noise of its channel and the spread of the field given the
-    parameters.
-    """
-    free, where = movable(release, name), (slice(None), *place)
-    noise = noise_width(release, name, place)
-    is_real = jnp.issubdtype(position_shapes(model, release.n).records[name].dtype, jnp.floating)
-
-    def move(rng_key: Key, parameters: Parameters, records: Records) -> Moved:
-        scale_key, step_key, accept_key = jax.random.split(rng_key, 3)
-        records_at, log_density = along(model, release, name, place, parameters, records)
-        present = records[name][where]
-        # The key is fixed, so that the spread is a function of the parameters.
-        some = model.sample_records(jax.random.key(0), parameters, min(SPREAD_DRAWS, release.n))[name][where]
-        spread = jnp.nan_to_num(jnp.std(some if is_real else some.astype(float)), posinf=1.0)
-        widest = jnp.where(spread > 0, spread, 1.0)
-        narrowest = jnp.minimum(noise, widest) / 4
-        share = jax.random.uniform(scale_key, present.shape, spread.dtype)
-        scales = (widest * 2) ** share * narrowest ** (1 - share)
-        steps = scales * jax.random.normal(step_key, present.shape, spread.dtype)
-        numbers = present + (steps if is_real else away_from_zero(steps)).astype(present.dtype)
-        log_uniforms = jnp.log(decision_uniforms(accept_key, present.shape))
-        accepted = free & accept(log_density(numbers), log_density(present), log_uniforms)[0]
-        return Moved(records_at(jnp.where(accepted, numbers, present)), accepted, jnp.array(0))
-
-    return move
-
-
-def away_from_zero(steps: Array) -> Array:
-    """The next whole numbers further from zero: as likely on either side, and never 0."""
-    return jnp.sign(steps) * jnp.ceil(jnp.abs(steps))
-
-
-def noise_width(release: Microdata, name: str, place: Place) -> Array:
-    """The deviation [] or [n] of what a channel releases of one number of a field; ∞ without a channel."""
-
-    def deviation(channel: Any, value: Array) -> Array:
-        return width(jax.random.key(0), channel, value, partial(jnp.std, axis=0), NOISE_DRAWS)[place]
-
-    deviations = [
-        field.over_records(deviation, field.values) if field.varies else deviation(field.channel, field.largest)
-        for field in release.noisy_parts(name).values()
-    ]
-    return reduce(jnp.minimum, [jnp.where(each > 0, each, jnp.inf) for each in deviations], jnp.array(jnp.inf))
