@@ -37,6 +37,13 @@ def test_which_release(capsys):
 
 
 @pytest.mark.slow
+def test_a_regression_from_a_formula():
+    posterior = run("formulas.md")["posterior"]
+    assert abs(posterior.draws["poverty"].mean() - 0.047) < 0.001
+    assert [name for name in posterior.summary() if name.startswith("1|region[")][0] == "1|region[centre]"
+
+
+@pytest.mark.slow
 def test_fitted_models(capsys):
     posterior = run("fitted_model.md")["posterior"]
     assert abs(posterior.draws["coef"][..., 1].mean() - 0.92) < 0.1

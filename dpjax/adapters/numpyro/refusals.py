@@ -61,7 +61,10 @@ REARRANGING = (IdentityTransform, PermuteTransform, ReshapeTransform)
 STATEMENTS = {
     "param": ("an optimised parameter (numpyro.param)", "Give it a prior: numpyro.sample."),
     "mutable": ("mutable state", "Write the model as a function of its sample sites alone."),
-    "control_flow": ("NumPyro's scan or cond", "State the distribution of one record without it."),
+    "control_flow": (
+        "NumPyro's scan or cond",
+        "State the distribution of one record without it; a random walk of parameters is a GaussianRandomWalk.",
+    ),
     "prng_key": ("a random key (numpyro.prng_key)", "Draw everything random at sample sites, without handlers.block."),
 }
 
@@ -255,8 +258,8 @@ def check_record_sites(sites: dict[str, Any], fields: tuple[str, ...]) -> Plate:
             refuse(
                 f"the record site {name!r} inside {f'the plates {around}' if around else 'no plate'}",
                 "one plate, that of the records",
-                f"Put it in one numpyro.plate({'...'!r}, n); further axes of a record belong in .to_event(). Parameters"
-                " need names of their own.",
+                f"Put it in one numpyro.plate({'...'!r}, n), with effects[group] for those of groups; further axes of a"
+                " record belong in .to_event(). Parameters need names of their own.",
             )
     found = {stack[0] for stack in plates.values()}
     if len(found) != 1:
