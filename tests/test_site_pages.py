@@ -40,7 +40,7 @@ def test_which_release(capsys):
 def test_a_regression_from_a_formula():
     posterior = run("formulas.md")["posterior"]
     assert abs(posterior.draws["poverty"].mean() - 0.047) < 0.001
-    assert [name for name in posterior.summary() if name.startswith("1|region[")][0] == "1|region[centre]"
+    assert next(name for name in posterior.summary() if name.startswith("1|region[")) == "1|region[centre]"
 
 
 @pytest.mark.slow
