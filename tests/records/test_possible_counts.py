@@ -12,6 +12,7 @@ from scipy import special, stats
 
 import dpjax
 from dpjax import mechanisms
+from dpjax.data_augmentation.records.hidden_numbers import noise_width
 from dpjax.data_augmentation.records.possible import with_possible_counts
 
 POPULATION = np.array([40.0, 100.0, 300.0, 20.0, 900.0, 150.0, 60.0, 400.0])
@@ -165,10 +166,24 @@ def log_kept(counts: np.ndarray) -> np.ndarray:
         return np.log(np.where(counts == 0, value == 0, noisy))
 
 
+TWO_BASES = [mechanisms.RandomRounding(5), mechanisms.RandomRounding(3)]
+IN_FIRST = np.arange(8) % 2 == 0
+PARTS = [released(base).values for base in TWO_BASES]
+BASES = dpjax.Microdata({"y": [(PARTS[0], TWO_BASES[0], IN_FIRST), (PARTS[1], TWO_BASES[1], ~IN_FIRST)]})
+
+
+def log_bases(counts: np.ndarray) -> np.ndarray:
+    base = np.where(IN_FIRST, 5, 3)
+    distance = np.abs(counts - np.where(IN_FIRST, *PARTS))
+    with np.errstate(divide="ignore"):
+        return np.log(np.maximum(1 - distance / base, 0))
+
+
 POSTERIORS = {
     "rounded at random": (ROUNDED, log_rounded),
     "suppressed": (SUPPRESSED, log_suppressed),
     "kept zeros": (NOISY, log_kept),
+    "rounded to one base or the other": (BASES, log_bases),
     "coded": (CODED, log_coded),
 }
 
@@ -191,3 +206,9 @@ def test_imputed_counts_agree_with_a_sum_over_all(case: str):
     assert np.sum(posterior.info["num_nonfinite"]) == 0
     assert abs(row["mean"] - mean) < 4.5 * row["mcse_mean"]
     assert row["sd"] == pytest.approx(deviation, rel=0.08)
+
+
+def test_counts_walk_as_far_as_their_value_allows():
+    """Catches steps as wide as the model's spread, hardly any of which lead to a count that is possible."""
+    width = noise_width(BASES, "y", ())
+    assert np.all((width >= 1) & (width <= 4))

@@ -16,6 +16,7 @@ from dpjax.mechanisms.spread import width
 from dpjax.models.simulation import position_shapes
 from dpjax.numerics import accept, decision_uniforms, proper_density, select_indices
 from dpjax.release import Microdata
+from dpjax.release.fields import FieldValues
 
 __all__ = ["Move", "Moved", "jump", "move_by_curvature", "walk"]
 
@@ -196,13 +197,24 @@ def away_from_zero(steps: Array) -> Array:
 
 
 def noise_width(release: Microdata, name: str, place: Place) -> Array:
-    """The deviation [] or [n] of what a channel releases of one number of a field; ∞ without a channel."""
+    """The deviation [] or [n] of what a channel releases of one number of a field; ∞ without a channel.
+
+    Where a channel makes numbers impossible, at most half of what it leaves of them.
+    """
 
     def deviation(channel: Any, value: Array) -> Array:
         return width(jax.random.key(0), channel, value, partial(jnp.std, axis=0), NOISE_DRAWS)[place]
 
+    limited = [field for field in release.noisy_parts(name).values() if field.channel.excludes_sums]
     deviations = [
         field.over_records(deviation, field.values) if field.varies else deviation(field.channel, field.largest)
         for field in release.noisy_parts(name).values()
     ]
-    return reduce(jnp.minimum, [jnp.where(each > 0, each, jnp.inf) for each in deviations], jnp.array(jnp.inf))
+    widths = [*deviations, *(half_span(field)[(slice(None), *place)] for field in limited)]
+    return reduce(jnp.minimum, [jnp.where(each > 0, each, jnp.inf) for each in widths], jnp.array(jnp.inf))
+
+
+def half_span(field: FieldValues) -> Array:
+    """Half the distance [n] or [n, k] of the least and the greatest number that can have given each value."""
+    least, most = field.possible_ends()
+    return (most - least) / 2

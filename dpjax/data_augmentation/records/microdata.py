@@ -118,7 +118,7 @@ def choose_moves(model: Model, release: Microdata) -> list[Move]:
             if jnp.issubdtype(leaf.dtype, jnp.floating):
                 moves += [move_by_curvature(model, release, name, place), walk(model, release, name, place)]
                 moves += [jump(model, release, name, place)] if release.exact else []
-            elif release.exact and leaf.dtype != bool:
+            elif (release.exact or model.count_field == name) and leaf.dtype != bool:
                 moves += [walk(model, release, name, place)]
     return moves
 
