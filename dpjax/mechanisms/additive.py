@@ -60,6 +60,11 @@ class Additive(Mechanism):
         """The log-probability [..., d] that a coordinate's noise is at least the given one."""
         return self.log_cdf(-noise)
 
+    @property
+    def bends(self) -> tuple[Any, ...] | None:
+        """The lengths within which the log-density of the noise bends; None if they are not known."""
+        return None
+
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-density of each coordinate of the value [..., d] given that of the statistic [..., d]."""
         return self.log_noise(as_floating(value) - as_floating(statistic))

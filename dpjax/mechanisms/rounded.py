@@ -14,7 +14,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, is_traced
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.additive import checked_scale
+from dpjax.mechanisms.additive import Additive, checked_scale
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
 from dpjax.mechanisms.censored import check_tails
 from dpjax.mechanisms.promises import Promise, Sums
@@ -186,7 +186,7 @@ def log_probability_between(mechanism: Any, low: Array, width: Array, unit: int)
     smaller = jnp.where(beyond, mechanism.log_survival(high + unit), mechanism.log_cdf(low - unit))
     is_any = (width >= 0) & (larger > -jnp.inf)
     difference = jnp.where(is_any & (smaller > -jnp.inf), smaller - jnp.where(is_any, larger, 0), -jnp.inf)
-    bends = getattr(mechanism, "bends", None)
+    bends = mechanism.bends if isinstance(mechanism, Additive) else None
     if bends is None:
         return jnp.where(is_any, larger + log_complement(difference), -jnp.inf)
     lower = jnp.abs(low + width / 2) - width / 2
