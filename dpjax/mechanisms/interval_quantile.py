@@ -169,8 +169,9 @@ def sides(below: Array, counts: Array, target: Array, rate: Array, nearest: Arra
     """The integral of exp(−rate (|rank − target| − nearest)) over the ranks of each bin below and above the target."""
     under = jnp.clip(target - below, 0.0, counts)
     over = counts - under
-    near_under = jnp.maximum(target - below - counts, 0.0) - nearest
-    near_over = jnp.maximum(below - target, 0.0) - nearest
+    # Of a side without ranks it would be negative, and infinity times 0.
+    near_under = jnp.maximum(jnp.maximum(target - below - counts, 0.0) - nearest, 0.0)
+    near_over = jnp.maximum(jnp.maximum(below - target, 0.0) - nearest, 0.0)
     return tuple(
         jnp.exp(-rate * near) * -jnp.expm1(-rate * size) / rate
         for near, size in ((near_under, under), (near_over, over))

@@ -47,13 +47,12 @@ def laplace_by_laplace(value: Array, top: Array, bottom: Array, top_scale: Array
 
     Notes
     -----
-    The integral over v of |bottom + v| exp(−|value v − e| / top_scale − |v| / bottom_scale), e = top − value bottom, in
-    four pieces between v = 0, −bottom and e / value, on each of which the exponent is a line.
+    The integral over w = bottom + v of |w| exp(−|value w − top| / top_scale − |w − bottom| / bottom_scale), in pieces
+    between w = 0, bottom and top / value, on each of which the exponent is a line.
     """
-    excess = top - value * bottom
-    kinks = jnp.sort(jnp.stack([jnp.zeros_like(excess), -bottom, kink(excess, value, bottom_scale)]))
-    heights = -jnp.abs(value * kinks - excess) / top_scale - jnp.abs(kinks) / bottom_scale
-    sizes = jnp.abs(bottom + kinks)
+    kinks = jnp.sort(jnp.stack([jnp.zeros_like(top), bottom, kink(top, value, bottom, bottom_scale)]))
+    heights = -jnp.abs(line(value, top, kinks)) / top_scale - jnp.abs(kinks - bottom) / bottom_scale
+    sizes = jnp.abs(kinks)
     slope = jnp.abs(value) / top_scale + 1 / bottom_scale
     outside = sizes[jnp.array([0, 2])] / slope + 1 / slope**2
     first = heights[1:] >= heights[:-1]
@@ -67,52 +66,70 @@ def laplace_by_laplace(value: Array, top: Array, bottom: Array, top_scale: Array
 
 def gaussian_by_laplace(value: Array, top: Array, bottom: Array, top_scale: Array, bottom_scale: Array) -> Array:
     """The log-density [] of (top + u) / (bottom + v), u Gaussian and v Laplace."""
-    excess = top - value * bottom
-    curved = value / top_scale, excess / top_scale
-    bent = 1 / bottom_scale, jnp.zeros_like(excess)
+    curved = value / top_scale, top / top_scale
+    bent = 1 / bottom_scale, bottom / bottom_scale
     integral = curved_integral(curved, bent, bottom, bottom_scale)
     return integral - jnp.log(top_scale) - log(2 * pi) / 2 - jnp.log(2 * bottom_scale)
 
 
 def laplace_by_gaussian(value: Array, top: Array, bottom: Array, top_scale: Array, bottom_scale: Array) -> Array:
     """The log-density [] of (top + u) / (bottom + v), u Laplace and v Gaussian."""
-    excess = top - value * bottom
-    curved = 1 / bottom_scale, jnp.zeros_like(excess)
-    bent = value / top_scale, excess / top_scale
+    curved = 1 / bottom_scale, bottom / bottom_scale
+    bent = value / top_scale, top / top_scale
     integral = curved_integral(curved, bent, bottom, bottom_scale)
     return integral - jnp.log(2 * top_scale) - jnp.log(bottom_scale) - log(2 * pi) / 2
 
 
 def curved_integral(curved: tuple[Array, Array], bent: tuple[Array, Array], bottom: Array, scale: Array) -> Array:
-    """The log of ∫ |bottom + v| exp(−(a v − c)² / 2 − |b v − d|) dv for curved = (a, c) and bent = (b, d).
+    """The log of ∫ |w| exp(−(a w − c)² / 2 − |b w − d|) dw for curved = (a, c) and bent = (b, d).
 
-    The line is cut at v = −bottom and d / b into pieces where the integrand is smooth, and each piece at its mode.
+    The line is cut at w = 0 and d / b into pieces where the integrand is smooth, and each piece at its mode. Places are
+    distances from d / b if the exponent is largest there, else from c / a: a w and c may be large and alike.
     """
     (a, c), (b, d) = curved, bent
-    place = kink(d, b, scale)
-    cuts = jnp.sort(jnp.stack([place, -bottom]))
+    (middle, is_curved), place = root_of(a, c), kink(d, b, bottom, scale)
+    at_bend = ~is_curved | (jnp.abs(a * line(a, c, place)) <= jnp.abs(b))
+    origin = jnp.where(at_bend, place, middle)
+    rest = jnp.where(at_bend, -line(a, c, place), 0.0)
+    is_near, place = (b != 0) & (place == root_of(b, d)[0]), place - origin
+    cuts = jnp.sort(jnp.stack([place, -origin]))
     ends = jnp.concatenate([jnp.full_like(cuts[:1], -jnp.inf), cuts, jnp.full_like(cuts[:1], jnp.inf)])
     lower, upper = ends[:-1], ends[1:]
     side = jnp.where(upper <= place, -1.0, 1.0).astype(cuts.dtype) * jnp.abs(b)
     curvature = a * a
-    mode = (a * c - side) / jnp.maximum(curvature, jnp.finfo(cuts.dtype).tiny)
+    mode = (a * rest - side) / jnp.maximum(curvature, jnp.finfo(cuts.dtype).tiny)
     mode = jnp.clip(mode, lower, upper)
-    slope = jnp.abs(a * (a * mode - c) + side)
+    slope = jnp.abs(a * (a * mode - rest) + side)
     reach = 2 * DROP / (slope + jnp.sqrt(slope**2 + 2 * DROP * curvature))
     lengths = jnp.stack([-jnp.minimum(reach, mode - lower), jnp.minimum(reach, upper - mode)])
     steps = (jnp.asarray(NODES, cuts.dtype)[None, None] + 1) / 2
     points = mode[None, :, None] + lengths[:, :, None] * steps
-    logs = -jnp.square(a * points - c) / 2 - jnp.abs(b * points - d)
+    bend = jnp.where(is_near, b * (points - place), b * (origin + points) - d)
+    logs = -jnp.square(a * points - rest) / 2 - jnp.abs(bend)
     weights = (
-        jnp.abs(lengths)[:, :, None] * jnp.abs(bottom + points) * (jnp.asarray(WEIGHTS, cuts.dtype)[None, None] / 2)
+        jnp.abs(lengths)[:, :, None] * jnp.abs(origin + points) * (jnp.asarray(WEIGHTS, cuts.dtype)[None, None] / 2)
     )
     return logsumexp(logs, b=weights)
 
 
-def kink(distance: Array, slope: Array, scale: Array) -> Array:
-    """The place at which a line of this slope has covered a distance, at most `FAR` scales from 0."""
+def kink(distance: Array, slope: Array, centre: Array, scale: Array) -> Array:
+    """The place at which a line of this slope has covered a distance, at most `FAR` scales from a centre."""
     level = slope == 0
-    return jnp.where(level, 0.0, jnp.clip(distance / jnp.where(level, 1.0, slope), -FAR * scale, FAR * scale))
+    far = FAR * scale
+    return jnp.where(level, centre, jnp.clip(distance / jnp.where(level, 1.0, slope), centre - far, centre + far))
+
+
+def line(slope: Array, shift: Array, place: Array) -> Array:
+    """slope place − shift, elementwise, by the place where it is 0: there both products may be large and alike."""
+    root, has_root = root_of(slope, shift)
+    return jnp.where(has_root, slope * (place - root), slope * place - shift)
+
+
+def root_of(slope: Array, shift: Array) -> tuple[Array, Array]:
+    """shift / slope if that is a number, else 0, and whether it is, elementwise."""
+    root = shift / jnp.where(slope == 0, 1.0, slope)
+    has_root = (slope != 0) & jnp.isfinite(root)
+    return jnp.where(has_root, root, 0.0), has_root
 
 
 def line_integrals(rate: Array) -> tuple[Array, Array]:

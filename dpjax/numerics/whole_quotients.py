@@ -13,7 +13,7 @@ import numpy as np
 from jax.scipy.special import logsumexp
 
 from dpjax.base import Array
-from dpjax.numerics.quotients import DROP, kink
+from dpjax.numerics.quotients import DROP, kink, line, root_of
 from dpjax.numerics.theta import log_theta
 
 __all__ = [
@@ -65,9 +65,9 @@ def gaussian_by_whole_gaussian(
 ) -> Array:
     """The log-density [] of (top + u) / (bottom + v), u Gaussian and v discrete Gaussian, by so many terms."""
     width = jnp.hypot(top_scale, value * bottom_scale)
-    mode = bottom + (top - value * bottom) * (value * (bottom_scale / width) ** 2)
-    whole = whole_numbers(mode, terms)
-    logs = -jnp.square((value * whole - top) / top_scale) / 2 - jnp.square((whole - bottom) / bottom_scale) / 2
+    mode = (top - value * bottom) * (value * (bottom_scale / width) ** 2)
+    whole, noise = whole_numbers(bottom, mode, terms)
+    logs = -jnp.square(line_near(bottom, value, top, noise) / top_scale) / 2 - jnp.square(noise / bottom_scale) / 2
     return logsumexp(logs, b=jnp.abs(whole)) - jnp.log(top_scale) - log(2 * pi) / 2 - log_theta(bottom_scale)
 
 
@@ -75,16 +75,27 @@ def laplace_by_whole_gaussian(
     value: Array, top: Array, bottom: Array, top_scale: Array, bottom_scale: Array, terms: int
 ) -> Array:
     """The log-density [] of (top + u) / (bottom + v), u Laplace and v discrete Gaussian, by so many terms."""
-    distance = kink(top - value * bottom, value, bottom_scale)
+    distance = kink(top, value, bottom, bottom_scale) - bottom
     most = jnp.abs(value) * bottom_scale**2 / top_scale
-    whole = whole_numbers(bottom + jnp.clip(distance, -most, most), terms)
-    logs = -jnp.abs(value * whole - top) / top_scale - jnp.square((whole - bottom) / bottom_scale) / 2
+    whole, noise = whole_numbers(bottom, jnp.clip(distance, -most, most), terms)
+    logs = -jnp.abs(line_near(bottom, value, top, noise)) / top_scale - jnp.square(noise / bottom_scale) / 2
     return logsumexp(logs, b=jnp.abs(whole)) - jnp.log(2 * top_scale) - log_theta(bottom_scale)
 
 
-def whole_numbers(centre: Array, terms: int) -> Array:
-    """So many whole numbers [terms] around a centre []."""
-    return jax.lax.stop_gradient(jnp.round(centre)) + jnp.arange(terms, dtype=centre.dtype) - terms // 2
+def whole_numbers(start: Array, mode: Array, terms: int) -> tuple[Array, Array]:
+    """So many whole numbers [terms] around start + mode [], and what they are above the start.
+
+    The latter are counted from there: floats do not hold every large whole number.
+    """
+    base = jnp.round(start)
+    steps = jax.lax.stop_gradient(jnp.round(mode + (start - base))) + jnp.arange(terms, dtype=mode.dtype) - terms // 2
+    return base + steps, steps + (base - start)
+
+
+def line_near(start: Array, slope: Array, shift: Array, noise: Array) -> Array:
+    """slope (start + noise) − shift, elementwise, by the place where it is 0."""
+    root, has_root = root_of(slope, shift)
+    return jnp.where(has_root, slope * (noise - (root - start)), slope * (start + noise) - shift)
 
 
 def laplace_by_whole_laplace(value: Array, top: Array, bottom: Array, top_scale: Array, bottom_scale: Array) -> Array:
@@ -95,13 +106,13 @@ def laplace_by_whole_laplace(value: Array, top: Array, bottom: Array, top_scale:
     Between b = bottom, 0 and top / value the log of a term is a line. So each of four pieces is the sum of a line times
     a geometric sequence.
     """
-    crossing = bottom + kink(top - value * bottom, value, bottom_scale)
+    crossing = kink(top, value, bottom, bottom_scale)
     ends = jax.lax.stop_gradient(jnp.floor(jnp.sort(jnp.stack([jnp.zeros_like(bottom), bottom, crossing]))))
     # Terms at b = 0 are left out: they are 0, and may be too far above the rest of their pieces for the float type.
     first, last = ends + 1, jnp.where(ends == 0, -1.0, ends)
 
     def log_term(whole: Array) -> Array:
-        return -jnp.abs(value * whole - top) / top_scale - jnp.abs(whole - bottom) / bottom_scale
+        return -jnp.abs(line(value, top, whole)) / top_scale - jnp.abs(whole - bottom) / bottom_scale
 
     begin, end = log_term(first), log_term(last)
     slope = jnp.abs(value) / top_scale + 1 / bottom_scale

@@ -1,4 +1,4 @@
-"""Log-densities of noise that was rounded, drawn anew within bounds, or taken modulo a number, in 50 digits.
+"""Log-densities of noise that was rounded, drawn anew or taken modulo a number, and of quotients, in 50 digits.
 
 ``python -m tests.mechanisms.exact_intervals`` writes them down in `tests/references/intervals.json`.
 """
@@ -6,7 +6,7 @@
 import json
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -142,6 +142,61 @@ KINDS: dict[str, Kind] = {
 }
 
 
+QUOTIENTS = [
+    (848407.25, 37.5, 22789038.0, 0.00455, 528.5),
+    (57387.125, -0.2485, 6916264.0, 8.97, 49.625),
+    (3480.0, -5580.875, 17877.0, 0.05605, 901.75),
+    (-3050.34375, -4657.078125, 1.52673888, 0.00581, 5.06),
+    (4.39e-05, -31.484375, 395.5, 92.21875, 0.0605),
+    (2.0, 80.0, 40.0, 4.0, 1.0),
+    (0.0, 3.0, 1.0, 2.0, 5.0),
+]
+"""A value, a numerator, a denominator, and the scales of their noise: steep, flat, and as usual."""
+
+
+def quotient_density(shapes: str, *given: Any) -> Any:
+    """The log-density of a quotient of noisy numbers, by quadrature over the noisy denominator w."""
+    value, top, bottom, top_scale, bottom_scale = given
+    logs = {"gaussian": lambda x: -(x**2) / 2 - mp.log(2 * mp.pi) / 2, "laplace": lambda x: -abs(x) - mp.log(2)}
+    numerator, denominator = (logs[shape] for shape in shapes.split(" by "))
+
+    def log_term(w: Any) -> Any:
+        return numerator((value * w - top) / top_scale) + denominator((w - bottom) / bottom_scale)
+
+    widths = [bottom_scale, *([top_scale / abs(value)] if value else [])]
+    pulls = [min(widths) ** 2 / max(widths), widths[0] ** 2 / widths[-1], widths[-1] ** 2 / widths[0]]
+    centres = {mpf(0), bottom, *([top / value] if value else [])}
+    centres |= {centre + sign * pull for centre in centres for pull in pulls for sign in (1, -1)}
+    if value:
+        weights = [1 / width**2 for width in widths]
+        centres.add((bottom * weights[0] + top / value * weights[1]) / sum(weights))
+    places = {centre + width * step for centre in centres for width in widths for step in (-60, -8, -1, 0, 1, 8, 60)}
+    peak = max(log_term(place) for place in places)
+    near = sorted(place for place in places if log_term(place) > peak - 400)
+    ends = [near[0] - 100 * min(widths), *near, near[-1] + 100 * min(widths)]
+    total = mp.fsum(
+        mp.quad(lambda w: abs(w) * mp.exp(log_term(w) - peak), pair, maxdegree=5) for pair in pairwise(ends)
+    )
+    return mp.log(total) + peak - mp.log(top_scale * bottom_scale)
+
+
+def quotient_rows(shapes: str) -> Iterator[list[float]]:
+    """The numbers, the log-density, and how far it moves for a relative unit of the first three."""
+    with mp.workdps(60):
+        for case in QUOTIENTS:
+            given = [mpf(float(np.float32(one))) for one in case]
+            exact, unit = quotient_density(shapes, *given), mpf(10) ** -12
+            moved = [
+                quotient_density(shapes, *(one * (1 + unit * (k == place)) for k, one in enumerate(given)))
+                for place in range(3)
+            ]
+            size = max(abs(exact), mp.fsum(abs(one - exact) for one in moved) / unit)
+            yield [*map(float, given), float(exact), float(size)]
+
+
+SHAPES = [f"{top} by {bottom}" for top in ("gaussian", "laplace") for bottom in ("gaussian", "laplace")]
+
+
 @cache
 def read() -> dict[str, np.ndarray]:
     """The rows of each kind: its numbers, a value, a statistic, the log-density, and the largest logarithm in it."""
@@ -150,10 +205,11 @@ def read() -> dict[str, np.ndarray]:
 
 def write() -> None:
     """Compute all rows, one a line."""
-    blocks = []
+    blocks, tables = [], {shapes: list(quotient_rows(shapes)) for shapes in SHAPES}
     for name, kind in KINDS.items():
         cases = sorted({case for case in kind.cases if all(float(np.float32(one)) == one for one in case)})
-        rows = [[*case, *map(float, kind.log_density(*map(mpf, case)))] for case in cases]
+        tables[name] = [[*case, *map(float, kind.log_density(*map(mpf, case)))] for case in cases]
+    for name, rows in tables.items():
         lines = ",\n  ".join(json.dumps(row) for row in rows)
         blocks.append(f"{json.dumps(name)}: [\n  {lines}\n ]")
         print(name, len(rows), flush=True)

@@ -12,6 +12,7 @@ import pytest
 
 import dpjax
 from dpjax.mechanisms import Additive, Gaussian, Laplace, SumOf
+from dpjax.numerics import quotients
 from tests.mechanisms import exact_intervals
 from tests.mechanisms.exact_densities import KINDS, read
 
@@ -66,6 +67,27 @@ def test_intervals_are_right_in_fifty_digits(name: str) -> None:
     error = np.abs(found - rows[:, -2]) / size
     allowed = 48 * epsilon + (epsilon**0.5 / 4 if name in HALF else 0.0)
     assert np.all(error <= allowed), (rows[~(error <= allowed)], found[~(error <= allowed)])
+
+
+@pytest.mark.parametrize("shapes", exact_intervals.SHAPES)
+def test_quotients_are_right_in_fifty_digits(shapes: str) -> None:
+    """Finds products that are large and alike: where the value times the denominator is near the numerator."""
+    rows = exact_intervals.read()[shapes]
+    density = getattr(quotients, shapes.replace(" ", "_"))
+    found = jax.jit(jax.vmap(density))(*(jnp.asarray(column, float) for column in rows.T[:-2]))
+    epsilon = float(jnp.finfo(found.dtype).eps)
+    error = np.abs(np.asarray(found, float) - rows[:, -2]) / np.maximum(1.0, rows[:, -1])
+    # In double precision quadrature is exact to 1e-12.
+    assert np.all(error <= max(16 * epsilon, 1e-12)), (found, rows[:, -2], error)
+
+
+def test_a_quantile_drawn_far_from_its_interval_has_a_density() -> None:
+    """Only differences of ranks count if the quantile lies below all bins: infinity times 0 was NaN."""
+    mechanism = dpjax.mechanisms.IntervalQuantile(0.5, lower=0.0, upper=2.0, epsilon=1.0)
+    counts = jnp.asarray([[40.0, 1.0, 2.0, 3.0, 0.0], [30_000.0, 1.0, 2.0, 3.0, 0.0]])
+    found = jax.jit(jax.vmap(mechanism.log_density, in_axes=(None, 0)))(jnp.asarray([0.5]), counts)
+    assert np.all(np.isfinite(found))
+    np.testing.assert_allclose(found[1], found[0], rtol=3e-3 if found.dtype == jnp.float32 else 1e-9)
 
 
 def test_a_posterior_that_was_wrong_where_the_gaussian_is_narrow() -> None:
