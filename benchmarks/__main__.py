@@ -27,6 +27,7 @@ BENCHMARKS = (
     "likelihood_coverage",
     "head_to_head",
     "comparison",
+    "kernel_choice",
     "noisy_gradients",
 )
 

@@ -97,6 +97,13 @@ TINY: dict[str, dict[str, Change]] = {
         "RATES": to((1.0, 0.1)),
         "LANGEVIN": to(("logistic", 200, 10.0)),
     },
+    "kernel_choice": {
+        "QUICK_NUMBERS": to((3,)),
+        "RECORDS": to(6),
+        "CHAINS": to(2),
+        "QUICK_STEPS": to((20, 20)),
+        "KERNELS": first_of,
+    },
     "count_records": {
         "SIZES": to((20,)),
         "CASES": only("Poisson"),

@@ -137,11 +137,14 @@ def made(change: Callable, size: int = 2) -> dpjax.Model:
 
 @pytest.mark.parametrize(("model", "name"), [
     (made(lambda mean: mean), "hmc"),
+    (made(lambda mean: mean, size=20), "hmc"),
+    (made(lambda mean: mean, size=21), "nuts"),
     (made(lambda mean: mean, size=1), "coordinate_slice"),
     (made(opaque), "coordinate_slice"),
     (made(lambda mean: jnp.where(mean > 0, mean, jnp.sqrt(-jnp.abs(mean)) * 0)), "coordinate_slice"),
     (made(lambda mean: mean)._replace(log_prior=lambda parameters: 0.0 * parameters["mean"][0],
                                       log_density=lambda parameters, records: 0.0 * records["y"]), "coordinate_slice"),
-], ids=["gradients", "one parameter", "no gradient", "gradients that are no numbers", "flat"])  # fmt: skip
+], ids=["gradients", "twenty parameters", "more of them", "one parameter",
+       "no gradient", "gradients that are no numbers", "flat"])  # fmt: skip
 def test_the_default_follows_gradients_where_there_are_some(model: dpjax.Model, name: str) -> None:
     assert default_kernel(model) == dpjax.parameter_kernel(name)
