@@ -4,6 +4,7 @@ import inspect as signatures
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from math import prod
 from typing import Any, NamedTuple
 
 import jax
@@ -63,23 +64,26 @@ def find_layout(
     samples = [statement for statement in statements if statement["type"] == "sample"]
     sites = {statement["name"]: statement for statement in samples if not is_factor(statement)}
     known = tuple(name for name in names if name in covariates or (name not in sites and name in arguments))
-    plate = refusals.check_record_sites(sites, tuple(name for name in names if name not in known))
-    refusals.check_parameters(sites, plate.name)
+    plate = refusals.check_record_sites(sites, tuple(name for name in names if name not in known), takes_size)
     fields = tuple(name for name in sites if name in names and name not in known)
+    refusals.check_parameters(sites, fields)
+    stack = sorted(sites[fields[0]]["cond_indep_stack"], key=lambda frame: frame.dim)
+    shape = tuple(frame.size for frame in stack)
     layout = Layout(
         arguments=hold_constants(partial(run_silently, function, with_size), as_data(arguments)),
         function=function,
         takes_size=takes_size,
-        size=plate.size,
-        fixed=bool(known),
+        size=prod(shape),
+        fixed=bool(known) or len(shape) > 1,
         plate=plate.name,
         parameters=tuple(name for name in sites if name not in fields),
         fields=fields,
         known=known,
+        shape=shape if len(shape) > 1 else (),
         factors=tuple(statement["name"] for statement in samples if is_factor(statement)),
     )
-    if n is not None and plate.size != n:
-        given = f"{n}, but the plate {plate.name!r} has {plate.size}"
+    if n is not None and layout.size != n:
+        given = f"{n}, but the plate {plate.name!r} has {layout.size}"
         fail("n", given, "the size of the plate", "Leave n out, or let the plate take it.")
     refusals.check_known(layout)
     refusals.check_shapes(layout)

@@ -100,6 +100,9 @@ def numpyro_target(
     made_up = simulate_covariates(covariates) if examples is None else first_rows(examples)
     layout, exchangeable = inspect(fn, tuple(data), None, arguments | {name: rows[0] for name, rows in made_up.items()})
     check_record_differences(layout, exchangeable, covariates)
+    if layout.shape:
+        remedy = "Put them in one plate, and pass the group of each as a covariate."
+        fail("fn", f"records in plates of the sizes {list(layout.shape)}", "records in one plate", remedy)
     if not ModelDensities(layout).draws_prior:
         remedy = "State the prior by proper distributions: a factor might read the covariates."
         fail("fn", "a model with factors or improper distributions", "distributions of all parameters", remedy)

@@ -40,6 +40,7 @@ from dpjax._util.dependence import dependent_results
 from dpjax._util.validation import fail, is_traced, name_of, summarize_error
 from dpjax.adapters.numpyro.arguments import values_of
 from dpjax.adapters.numpyro.mixtures import distributions_of
+from dpjax.adapters.numpyro.nested import FLAT
 from dpjax.adapters.numpyro.trace import (
     Choose,
     Layout,
@@ -240,8 +241,11 @@ def is_positive(values: Any) -> bool:
     return not is_traced(lower) and bool(np.all(np.asarray(lower) >= 0))
 
 
-def check_record_sites(sites: dict[str, Any], fields: tuple[str, ...]) -> Plate:
-    """The one plate of all record sites."""
+def check_record_sites(sites: dict[str, Any], fields: tuple[str, ...], takes_size: bool) -> Plate:
+    """The one plate of all record sites; of several that a single site stands in, that of axis -1.
+
+    A number of records as an argument, `takes_size`, would be that of one of several plates alone.
+    """
     missing = sorted(set(fields) - set(sites))
     if missing or not fields:
         given = f"{missing or list(fields)}, and fn has the sample sites {sorted(sites)}"
@@ -253,7 +257,7 @@ def check_record_sites(sites: dict[str, Any], fields: tuple[str, ...]) -> Plate:
             refuse(f"the record site {name!r}, a {kind} that cannot be drawn from", "proper distributions", remedy)
     plates = {name: [Plate(*frame) for frame in sites[name]["cond_indep_stack"]] for name in fields}
     for name, stack in plates.items():
-        if len(stack) != 1:
+        if len(stack) != 1 and not (len(fields) == 1 and not takes_size and is_flat(sites[name], stack)):
             around = [plate.name for plate in stack]
             refuse(
                 f"the record site {name!r} inside {f'the plates {around}' if around else 'no plate'}",
@@ -261,16 +265,17 @@ def check_record_sites(sites: dict[str, Any], fields: tuple[str, ...]) -> Plate:
                 f"Put it in one numpyro.plate({'...'!r}, n), with effects[group] for those of groups; further axes of a"
                 " record belong in .to_event(). Parameters need names of their own.",
             )
-    found = {stack[0] for stack in plates.values()}
+    found = {max(stack, key=lambda plate: plate.dim) for stack in plates.values()}
     if len(found) != 1:
         refuse(f"record sites in different plates {sorted(p.name for p in found)}", "one plate", "Use one for all.")
     plate = found.pop()
     if plate.dim != -1:
         refuse(f"the plate {plate.name!r} on axis {plate.dim}", "the axis -1", "Leave out dim.")
+    around = {each.name for each in plates[fields[0]]}
     unnamed = sorted(
         name
         for name, site in sites.items()
-        if name not in fields and plate.name in [frame.name for frame in site["cond_indep_stack"]]
+        if name not in fields and around <= {frame.name for frame in site["cond_indep_stack"]}
     )
     if unnamed:
         given = f"{fields}, without the site {unnamed[0]!r} of the same plate {plate.name!r}"
@@ -279,14 +284,19 @@ def check_record_sites(sites: dict[str, Any], fields: tuple[str, ...]) -> Plate:
     return plate
 
 
-def check_parameters(sites: dict[str, Any], plate: str) -> None:
+def is_flat(site: dict[str, Any], stack: list[Plate]) -> bool:
+    """Whether records in several plates are taken one after another."""
+    whole = {plate.dim for plate in stack} == set(range(-len(stack), 0))
+    return len(stack) > 1 and whole and not site["fn"].event_shape and type(unwrap(site["fn"])) in FLAT
+
+
+def check_parameters(sites: dict[str, Any], fields: tuple[str, ...]) -> None:
     """Raise for discrete parameters, and warn of priors whose draws underflow."""
     for name, site in sites.items():
-        inside = plate in [frame.name for frame in site["cond_indep_stack"]]
-        if not inside and site["fn"].support.is_discrete:
+        if name not in fields and site["fn"].support.is_discrete:
             remedy = "Sum it out, for example by a mixture distribution; only records may be discrete."
             refuse(f"the discrete parameter {name!r}", "continuous parameters", remedy)
-        if not inside:
+        if name not in fields:
             for shape in small_shapes(unwrap(site["fn"])):
                 warn_of_underflow(f"the shape of the site {name!r}", shape)
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from math import prod
 from typing import Any
 
 import jax
@@ -14,10 +15,15 @@ from numpyro.primitives import Messenger
 from dpjax._util.jit import in_full_precision
 from dpjax._util.pytree import PyTree, static
 from dpjax.adapters.numpyro.arguments import values_of
+from dpjax.adapters.numpyro.nested import flatten
 from dpjax.base import Array, Key
 
 Choose = Callable[[str, Any], Array]
 """``(name, distribution) -> value`` of a sample site."""
+
+
+RECORDS = ""
+"""In place of a plate's name, records in several plates, whose places go over all of them."""
 
 
 class EarlyExitError(Exception):
@@ -27,9 +33,11 @@ class EarlyExitError(Exception):
 class SiteHandler(Messenger):
     """A NumPyro handler that sets the values of sample sites and the indices of plates, and records all statements."""
 
-    def __init__(self, choose: Choose, places: dict[str, Callable[[], Array]]) -> None:
+    def __init__(
+        self, choose: Choose, places: dict[str, Callable[[], Array]], flat: dict[str, tuple[int, ...]] | None = None
+    ) -> None:
         super().__init__()
-        self.choose, self.places = choose, places
+        self.choose, self.places, self.flat = choose, places, flat or {}
         self.statements: list[dict[str, Any]] = []
 
     def process_message(self, msg: dict[str, Any]) -> None:
@@ -47,7 +55,17 @@ class SiteHandler(Messenger):
             if shape:
                 msg["fn"] = msg["fn"].expand((*shape, *msg["fn"].batch_shape))
                 msg["kwargs"]["sample_shape"] = ()
-            msg["value"] = self.choose(msg["name"], msg["fn"])
+            if msg["name"] in self.flat:
+                self.choose_flat(msg, self.flat[msg["name"]])
+            else:
+                msg["value"] = self.choose(msg["name"], msg["fn"])
+
+    def choose_flat(self, msg: dict[str, Any], shape: tuple[int, ...]) -> None:
+        """Set the value of a record site in plates of this shape, from one of records one after another."""
+        places = self.places[RECORDS]()
+        msg["fn"] = flatten(msg["fn"], shape, places)
+        value = self.choose(msg["name"], msg["fn"])
+        msg["value"] = value.reshape(shape) if len(places) == prod(shape) else value
 
 
 class Layout(PyTree):
@@ -75,6 +93,8 @@ class Layout(PyTree):
         The names of the record fields that are arguments [n, ...] instead of sample sites.
     factors
         The names of the factors, which depend on parameters alone.
+    shape
+        The sizes of the plates that records stand in, if they are several; else empty.
     program
         A hash of what the model computes, which changes with the variables that its function reads.
     """
@@ -89,6 +109,7 @@ class Layout(PyTree):
     fields: tuple[str, ...] = static()
     known: tuple[str, ...] = static()
     factors: tuple[str, ...] = static(default=())
+    shape: tuple[int, ...] = static(default=())
     program: str = static(default="")
 
     def run(self, n: int, choose: Choose, places: Array | None = None) -> list[dict[str, Any]]:
@@ -98,7 +119,8 @@ class Layout(PyTree):
         """
         indices = partial(jnp.arange, n) if places is None else lambda: places
         arguments = values_of(self.arguments) | ({"n": n} if self.takes_size else {})
-        return run(self.function, arguments, choose, {self.plate: indices})
+        flat = dict.fromkeys(self.fields, self.shape) if self.shape else {}
+        return run(self.function, arguments, choose, {RECORDS if flat else self.plate: indices}, flat)
 
     def known_fields(self, n: int) -> dict[str, Array]:
         """The first n entries of the known record fields."""
@@ -140,10 +162,14 @@ class Layout(PyTree):
 
 @in_full_precision
 def run(
-    function: Callable[..., Any], arguments: dict[str, Any], choose: Choose, places: dict[str, Callable[[], Array]]
+    function: Callable[..., Any],
+    arguments: dict[str, Any],
+    choose: Choose,
+    places: dict[str, Callable[[], Array]],
+    flat: dict[str, tuple[int, ...]] | None = None,
 ) -> list[dict[str, Any]]:
     """The statements of one run, with the given indices for plates by name, which are made when a plate is met."""
-    handler = SiteHandler(choose, places)
+    handler = SiteHandler(choose, places, flat)
     with suppress(EarlyExitError), handler:
         function(**arguments)
     return handler.statements
