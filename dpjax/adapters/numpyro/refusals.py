@@ -271,11 +271,11 @@ def check_record_sites(sites: dict[str, Any], fields: tuple[str, ...], takes_siz
     plate = found.pop()
     if plate.dim != -1:
         refuse(f"the plate {plate.name!r} on axis {plate.dim}", "the axis -1", "Leave out dim.")
-    around = {each.name for each in plates[fields[0]]}
+    own = {each.name for each in plates[fields[0]]}
     unnamed = sorted(
         name
         for name, site in sites.items()
-        if name not in fields and around <= {frame.name for frame in site["cond_indep_stack"]}
+        if name not in fields and own <= {frame.name for frame in site["cond_indep_stack"]}
     )
     if unnamed:
         given = f"{fields}, without the site {unnamed[0]!r} of the same plate {plate.name!r}"
