@@ -232,9 +232,9 @@ def log_by_middles(mechanism: Any, lower: Array, width: Array) -> Array:
 
 
 def log_weighted(mechanism: Any, places: list[Array], weights: list[Array]) -> Array:
-    """The logarithm of a weighted sum of densities."""
-    logs = jax.vmap(mechanism.log_noise)(jnp.stack(places))
-    peak = jax.lax.stop_gradient(jnp.max(logs, axis=0))
-    return peak + jnp.log(
-        reduce(add, [weight * jnp.exp(log - peak) for weight, log in zip(weights, logs, strict=True)])
-    )
+    """The logarithm of a weighted sum of densities, with finite slopes where it is not wanted, too."""
+    pairs = list(zip(weights, jax.vmap(mechanism.log_noise)(jnp.stack(places)), strict=True))
+    peak = jax.lax.stop_gradient(reduce(jnp.maximum, [jnp.where(weight > 0, log, -jnp.inf) for weight, log in pairs]))
+    peak = jnp.where(jnp.isfinite(peak), peak, 0.0)
+    total = reduce(add, [weight * jnp.exp(jnp.minimum(log - peak, 0.0)) for weight, log in pairs])
+    return peak + jnp.log(jnp.maximum(total, jnp.finfo(total.dtype).tiny))

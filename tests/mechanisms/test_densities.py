@@ -106,6 +106,14 @@ def test_a_posterior_that_was_wrong_where_the_gaussian_is_narrow() -> None:
     np.testing.assert_allclose([first, second**0.5], [157.3, 36.6], atol=0.06)
 
 
+def test_slopes_of_rounded_noise_are_finite_far_out() -> None:
+    """A value of the density that was not wanted was the logarithm of 0, of which the slope is NaN."""
+    mechanism = dpjax.mechanisms.Rounded(Gaussian(1.0), 10.0)
+    slope = jax.jit(jax.grad(lambda statistic: mechanism.log_density_terms(jnp.asarray(20.0), statistic)))
+    np.testing.assert_allclose(slope(jnp.asarray(-45.0)), 60.0, rtol=1e-2)
+    assert np.isfinite(slope(jnp.asarray(-1e4)))
+
+
 @pytest.mark.x32
 def test_steps_of_little_epsilon_have_their_variance() -> None:
     """1 - exp(-ε) loses the digits of a small ε, and to the third power."""
