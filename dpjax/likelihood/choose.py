@@ -20,6 +20,7 @@ from dpjax.data_augmentation.plan import check_tuned
 from dpjax.data_augmentation.problem import Problem, impute_by
 from dpjax.likelihood.approximate import Approximate, scale_rules
 from dpjax.likelihood.imputed import Imputed
+from dpjax.likelihood.other_starts import far_starts
 from dpjax.likelihood.surface import Surface
 from dpjax.mcmc.starts import starts_by
 from dpjax.models.checks import check_fit
@@ -45,11 +46,12 @@ START_CHAINS = 4
 
 
 class Opened(NamedTuple):
-    """A likelihood, a start [1, k], and the chains there [1, group, ...]."""
+    """A likelihood, a start [1, k], the chains there [1, group, ...], and other starts [start, k]."""
 
     surface: Surface
     vectors: np.ndarray
     chains: Any
+    others: np.ndarray = np.zeros((0, 0))
 
 
 def check_inputs(
@@ -154,7 +156,8 @@ def open_surface(
     states = starts_by(held)((search_key, climb_key), model, release, num_chains, several)
     vectors = np.asarray(jax.vmap(lambda parameters: to_vector(model, parameters)[0])(states.parameters), float)
     chains = jax.tree.map(lambda leaf: leaf[None], states.latent.records)
-    return Opened(surface, np.mean(vectors, axis=0, keepdims=True), chains)
+    others = far_starts(vectors) if initial is None else vectors[:0]
+    return Opened(surface, np.mean(vectors, axis=0, keepdims=True), chains, others)
 
 
 def open_approximate(key: Key, model: Model, release: Any, start: Parameters | None) -> Opened:

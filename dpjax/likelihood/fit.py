@@ -1,6 +1,7 @@
 """Maximum likelihood from a private release: the function that users call."""
 
 from functools import partial
+from typing import Any
 
 import jax
 import numpy as np
@@ -13,6 +14,7 @@ from dpjax.likelihood.choose import Method, check_inputs, choose_method, open_su
 from dpjax.likelihood.confirm import SHARE, confirm, look_around
 from dpjax.likelihood.imputed import Imputed
 from dpjax.likelihood.newton import climb
+from dpjax.likelihood.other_starts import compare_starts
 from dpjax.likelihood.remarks import find_remarks, row_names, warn_of
 from dpjax.likelihood.result import Fitted, MaximumLikelihood, report, split_keys
 from dpjax.likelihood.surface import Surface
@@ -73,12 +75,12 @@ def maximum_likelihood(
     Warns
     -----
     UserWarning
-        If the precision was not reached, the likelihood is flat along some direction, or the estimate is at a boundary
-        or drifts to infinity. All of this is in `MaximumLikelihood.remarks`, too.
+        If the precision was not reached, the likelihood is flat along some direction, starts lead to several maxima, or
+        the estimate is at a boundary or drifts to infinity. All of this is in `MaximumLikelihood.remarks`, too.
 
     Notes
     -----
-    The maximum is that which the steps lead to from their start; pass several `initial` if there may be others. The
+    The maximum is the highest that steps from three starts lead to; pass several `initial` if there may be others. The
     standard errors are those of the observed information (Louis 1982), with parameters on their natural scale by the
     delta method.
 
@@ -94,29 +96,26 @@ def maximum_likelihood(
     """
     check_inputs(key, model, release, method, num_chains, num_steps, precision, progress)
     chosen = choose_method(model, release, method, imputation)
-    open_key, climb_key, check_key, look_key, last_key, later_key = jax.random.split(key, 6)
+    open_key, climb_key, check_key, look_key, last_key, later_key, other_key = jax.random.split(key, 7)
     lengths: list[int] = []
     with one_blas_thread(), Progress(num_steps, 0, progress) as bar:
-        surface, vectors, chains = open_surface(open_key, model, release, chosen, imputation, num_chains, initial)
+        surface, vectors, chains, others = open_surface(
+            open_key, model, release, chosen, imputation, num_chains, initial
+        )
         tell = partial(advance, bar, lengths)
-        found = climb(
-            surface,
-            climb_key,
-            surface.values,
-            vectors,
-            chains,
-            precision=float(precision),
-            num_steps=num_steps,
-            with_errors=True,
-            report=tell,
+        settings: dict[str, Any] = {"precision": float(precision), "num_steps": num_steps}
+        settings |= {"with_errors": True, "report": tell}
+        found = climb(surface, climb_key, surface.values, vectors, chains, **settings)
+        found, disagreements = compare_starts(
+            other_key, surface, model, release, found, list(others), chains, **settings
         )
         if isinstance(surface, Approximate):
             surface.check(check_key, found.vectors[0], stacklevel=2)
-        looks = look_around(surface, look_key, found, max(lengths[-1] // SHARE, 1))
+        looks = look_around(surface, look_key, found, max(max(lengths) // SHARE, 1))
         room = num_steps - found.num_steps
-        found, made = confirm(surface, last_key, found, looks, lengths[-1], room, float(precision))
+        found, made = confirm(surface, last_key, found, looks, max(lengths), room, float(precision))
         tell(made)
-        remarks = find_remarks(surface, found, looks)
+        remarks = (*find_remarks(surface, found, looks), *disagreements)
     warn_of(remarks)
     fitted = Fitted(model, release, surface, found, split_keys(later_key), num_steps)
     rows = row_names(surface, np.shape(surface.natural(found.vectors[0])[0])[0])
