@@ -82,9 +82,16 @@ def compare_starts(
                 break
             vectors, at = (start[None], chains) if other is None else (other.vectors, other.chains)
             made = settings | {"precision": precision, "num_steps": length}
-            other = climb(surface, own, surface.values, vectors, at, **made)
+            # Far out numbers may overflow: such a climb ends nowhere.
+            try:
+                with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+                    other = climb(surface, own, surface.values, vectors, at, **made)
+            except np.linalg.LinAlgError:
+                other = None
+                break
             room -= other.num_steps
-            if not all(is_apart(each, other) for each in (found, *ends)):
+            fine = np.all(np.isfinite(other.vectors)) and np.all(np.isfinite(other.solution.covariance))
+            if not fine or not all(is_apart(each, other) for each in (found, *ends)):
                 other = None
                 break
             length, precision = room, settings["precision"]
