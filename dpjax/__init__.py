@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from dpjax.data_augmentation.counts import counts, least_squares as least_squares
     from dpjax.data_augmentation.parameters import parameter_kernel as parameter_kernel
     from dpjax.data_augmentation.records import imwg, pcn, soma
+    from dpjax.data_augmentation.summed_out import marginal_likelihood, summed_out as summed_out
     from dpjax.importance import importance_sample
     from dpjax.likelihood import (
         MaximumLikelihood as MaximumLikelihood,
@@ -96,6 +97,7 @@ else:
             "dpjax.data_augmentation.counts": "counts least_squares",
             "dpjax.data_augmentation.parameters": "parameter_kernel",
             "dpjax.data_augmentation.records": "imwg pcn soma",
+            "dpjax.data_augmentation.summed_out": "marginal_likelihood summed_out",
             "dpjax.importance": "importance_sample",
             "dpjax.likelihood": "MaximumLikelihood likelihood_ratio_test maximum_likelihood",
             "dpjax.mcmc": "sample sample_batch until",
@@ -142,6 +144,7 @@ __all__ = [
     "imwg",
     "joint",
     "load",
+    "marginal_likelihood",
     "maximum_likelihood",
     "mechanisms",
     "mixture",

@@ -107,15 +107,13 @@ class NonCentred(NamedTuple):
     forms
         Pairs of a field and a description of its noise.
     coordinates
-        Coordinates in which the parameters are updated while the noise is fixed, if not the model's own: standardised
-        group effects of a hierarchy, for instance.
+        Coordinates in which the parameters are updated while the noise is fixed, if not the model's own.
     possible
-        ``(parameters, noise) -> [n] bool``: whether the noise gives a record. It does not if the noise is NaN,
-        because the record lies too far out, nor if the record would be out of range. None if it always does.
+        ``(parameters, noise) -> [n] bool``: whether the noise gives a record. It does not if the noise is NaN, or if
+        the record would be out of range. None if it always does.
     sums
         ``noise -> sum``, where ``sum(parameters, contributions) -> (total [d], possible [])`` adds up
-        ``contributions(records) [d, m]`` over the records of this noise, faster than one by one, and says whether all
-        noise gives a record. None if there is no such way.
+        ``contributions(records) [d, m]`` faster than one by one, and says whether all noise gives a record; or None.
 
     Examples
     --------
@@ -164,8 +162,7 @@ class ConjugateCounts(NamedTuple):
 class MixedRecords(NamedTuple):
     """Records with discrete fields among continuous ones, written by the scores of these and the levels of those.
 
-    Sums over all levels at each point of the scores are smooth in the parameters, where records drawn by noise for
-    their discrete fields too are not.
+    Sums over all levels at each point of the scores are smooth in the parameters.
 
     Attributes
     ----------
@@ -286,10 +283,7 @@ class Model(Printed, PyTree, abstract=True):
 
     @property
     def unconstrain(self) -> Callable[[Parameters], Parameters] | None:
-        """From the parameters to a dict of unconstrained arrays of the same names; None if all reals are allowed.
-
-        Give it with `constrain`, or neither.
-        """
+        """From the parameters to a dict of unconstrained arrays of the same names; None if all reals are allowed."""
         return None
 
     @property
@@ -346,13 +340,22 @@ class Model(Printed, PyTree, abstract=True):
         return True
 
     @property
+    def record_covariates(self) -> tuple[Any, ...] | None:
+        """What is known of the records [n, ...] and makes their distributions differ; None if it cannot be listed."""
+        return () if self.exchangeable else None
+
+    def of_records(self, places: Array | np.ndarray) -> "Model":
+        """The model of the records at some places [m] alone, with their covariates; asked for if these are listed."""
+        return self
+
+    @property
     def count_field(self) -> str | None:
         """The only random field, if that is an integer [] without an upper bound; impossible ones have density 0."""
         return None
 
     @property
     def normal_field(self) -> Callable[[Parameters], tuple[Array, Array]] | None:
-        """``parameters -> (mean, standard deviation)`` if the model's one field is Normal given the parameters."""
+        """``parameters -> (mean, standard deviation)``, [] or [n], if the one field is Normal given the parameters."""
         return None
 
     @property

@@ -77,6 +77,7 @@ def visits(n: int) -> None:
 
 BENT = dpjax.from_numpyro(bent, ["x", "y"])
 VISITS = dpjax.from_numpyro(visits, ["y"])
+NOISY_VISITS = dpjax.LocalRelease(np.arange(N) % 7, dpjax.DiscreteLaplace(2.0), "y")
 CROSSED = dpjax.Release([9.0], dpjax.Laplace(3.0), lambda record: (record["x"] * record["y"])[None], N)
 
 
@@ -173,7 +174,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     ),
     "responses": lambda: drawn(CATEGORICAL, RESPONSES),
     "local Normal": lambda: drawn(NORMAL, dpjax.LocalRelease(POINTS, dpjax.Laplace(0.5), "y")),
-    "local counts": lambda: drawn(VISITS, dpjax.LocalRelease(np.arange(N) % 7, dpjax.DiscreteLaplace(2.0), "y")),
+    "local counts": lambda: drawn(VISITS, NOISY_VISITS, imputation=dpjax.imwg()),
+    "local counts, summed out": lambda: drawn(VISITS, NOISY_VISITS),
     "NumPyro": lambda: drawn(BENT, CROSSED),
     "unknown number": lambda: drawn(NORMAL, dpjax.Release([21.0], dpjax.Laplace(2.0), TOTAL, UNKNOWN)),
     "table of an unknown number": lambda: drawn(

@@ -40,6 +40,7 @@ MODULES = {
 
 PARTS = {
     "dpjax.data_augmentation": ["least_squares", "parameter_kernel"],
+    "dpjax.data_augmentation.summed_out": ["summed_out"],
     "dpjax.likelihood": ["MaximumLikelihood", "likelihood_ratio_test"],
     "dpjax.mechanisms": [
         *("CellKeys", "Censored", "ExponentialMechanism", "HaarWavelet", "Independent", "KNormLinf", "LocalChannel"),

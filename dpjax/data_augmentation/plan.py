@@ -7,6 +7,7 @@ from dpjax._util.validation import fail
 from dpjax.base import Imputation
 from dpjax.data_augmentation.parameters import ParameterKernel
 from dpjax.data_augmentation.records.forms import OwnLatentData, TakesParts, Tunable
+from dpjax.data_augmentation.summed_out import SummedOut
 
 Noise = Literal["held", "moved", "moved by surrogate"]
 
@@ -51,6 +52,16 @@ class SweepPlan:
         return self.imputation if isinstance(self.imputation, OwnLatentData) else None
 
     @property
+    def draws_records(self) -> bool:
+        """Whether records that are summed out are drawn for each draw that is kept."""
+        return isinstance(self.imputation, SummedOut) and self.imputation.records
+
+    @property
+    def sums_out(self) -> bool:
+        """Whether the records are summed out, so that the parameters move alone."""
+        return isinstance(self.imputation, SummedOut)
+
+    @property
     def uses_tuning(self) -> bool:
         """Whether a step of the sweep uses the tuning."""
         return self.interweave or self.parameter_kernel is not None
@@ -63,6 +74,8 @@ class SweepPlan:
         collapsed
             Whether the parameters are integrated out of the imputation; see `is_collapsed`.
         """
+        if self.sums_out:
+            return f"records: summed out\nparameters: {show(self.parameter_kernel)}"
         update = "the model's exact update" if self.parameter_kernel is None else show(self.parameter_kernel)
         if collapsed:
             update = f"integrated out of the imputation, and drawn for each draw kept by {update}"

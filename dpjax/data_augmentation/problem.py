@@ -30,6 +30,14 @@ from dpjax.data_augmentation.records.microdata import values_summed_out
 from dpjax.data_augmentation.records.pcn import pcn
 from dpjax.data_augmentation.records.soma import soma
 from dpjax.data_augmentation.records.unknown_number import rows_of, with_capacity
+from dpjax.data_augmentation.summed_out import (
+    MarginalLikelihood,
+    SummedOut,
+    prefers_sums,
+    sum_out,
+    summed_out,
+    summed_state,
+)
 from dpjax.models.checks import check_fit
 from dpjax.models.simulation import GibbsState, draw_state, parameter_shapes
 from dpjax.release import PrivateRelease, Release
@@ -39,7 +47,7 @@ from dpjax.release.unknown_count import UnknownCount, check_number_known, is_unk
 MAX_RECORDS = 2**31 - 1
 """Largest number of records, as indices have 32 bits."""
 
-IMPUTATIONS = {choose.__name__: choose for choose in (counts, imwg, pcn, soma)}
+IMPUTATIONS = {choose.__name__: choose for choose in (counts, imwg, pcn, soma, summed_out)}
 """What a name stands for: the function of that name without arguments."""
 
 UNCALLED = tuple((choose, f"dpjax.{name}") for name, choose in IMPUTATIONS.items())
@@ -76,6 +84,8 @@ class Problem:
         In the form of the latent data.
     plan
         The sweep.
+    likelihood
+        The likelihood of the parameters alone, with windows fitted to where they are; None if that is not known.
     """
 
     given_model: Model
@@ -83,6 +93,7 @@ class Problem:
     model: Model
     release: PrivateRelease
     plan: SweepPlan
+    likelihood: MarginalLikelihood | None = None
 
     def planned(self, **choices: Any) -> "Problem":
         """The problem with other choices in its plan, which leave the form of the latent data as it is."""
@@ -101,6 +112,18 @@ class Problem:
         return imputation.given_parameters() if isinstance(imputation, OwnLatentData) else imputation
 
     @cached_property
+    def swept_release(self) -> Any:
+        """The release as a sweep reads it: the likelihood of the parameters where the records are summed out."""
+        if not self.plan.sums_out:
+            return self.release
+        return sum_out(self.model, self.release) if self.likelihood is None else self.likelihood
+
+    @property
+    def num_imputed(self) -> int:
+        """How many records are imputed: none if they are summed out."""
+        return 0 if self.plan.sums_out else self.release.n
+
+    @cached_property
     def kernel(self) -> ImputationKernel:
         """The kernel of the latent data, with those defaults; an error if it does not fit."""
         return self.imputation_with_defaults(self.model, self.release)
@@ -110,6 +133,8 @@ class Problem:
         own, model, release = self.plan.own_latent_data, self.model, self.release
         if own is not None:
             shapes = own.state_shapes(model, release)
+        elif self.plan.sums_out:
+            shapes = jax.eval_shape(partial(summed_state, self.plan), parameter_shapes(model), self.swept_release)
         else:
             key = jax.eval_shape(jax.random.key, 0)
             shapes = jax.eval_shape(partial(draw_state, model=model, release=release), key)
@@ -124,6 +149,8 @@ class Problem:
     def interweaving(self) -> tuple[bool, bool]:
         """Whether there is a step that moves parameters and latent data together, and whether it is on by default."""
         own, model, release = self.plan.own_latent_data, self.model, self.release
+        if self.plan.sums_out:
+            return False, False
         if own is not None:
             return own.can_interweave(model, release), own.interweaves(model, release)
         if has_known_totals(release):
@@ -147,6 +174,7 @@ def augment(
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
     allow_counts: bool = False,
+    allow_sums: bool = False,
 ) -> Problem:
     """The problem with the plan of a sweep, defaults filled in; incompatible choices are refused before compilation.
 
@@ -154,6 +182,8 @@ def augment(
     ----------
     allow_counts
         Whether counts stand for the records where that is cheaper and neither imputation nor interweaving is chosen.
+    allow_sums
+        Whether the records are summed out where they can be, likewise.
 
     Raises
     ------
@@ -165,8 +195,9 @@ def augment(
     if not (interweave is None or isinstance(interweave, bool)):
         remedy = "None takes what the model allows."
         fail("interweave", repr(interweave), "True, False or None", remedy, error=TypeError)
-    is_free = imputation in (None, "auto") and interweave is None and allow_counts
-    problem = impute_by(model, release, counts() if is_free and prefers_counts(model, release) else imputation)
+    if imputation in (None, "auto") and interweave is None:
+        imputation = cheaper_than_records(model, release, allow_counts, allow_sums) or imputation
+    problem = impute_by(model, release, imputation)
     own = problem.plan.own_latent_data
     if parameter_kernel is not None and own is not None:
         problem = problem.planned(imputation=own.given_parameters())
@@ -176,8 +207,17 @@ def augment(
         fail("interweave", True, expected, "Give the model one, impute its records, or leave interweave out.")
     return problem.planned(
         interweave=default if interweave is None else interweave,
-        parameter_kernel=choose_kernel(problem.model, parameter_kernel),
+        parameter_kernel=choose_kernel(problem.model, parameter_kernel, alone=problem.plan.sums_out),
     )
+
+
+def cheaper_than_records(
+    model: Model, release: PrivateRelease, allow_counts: bool, allow_sums: bool
+) -> Imputation | None:
+    """What takes the place of imputed records by default; None if nothing does."""
+    if allow_counts and prefers_counts(model, release):
+        return counts()
+    return summed_out() if allow_sums and prefers_sums(model, release) else None
 
 
 def impute_by(model: Model, release: PrivateRelease, choice: Imputation | str | None) -> Problem:
@@ -267,6 +307,11 @@ def with_refresh(problem: Problem, choice: bool | None) -> Problem:
     return problem.planned(refresh=few and not obstacle if choice is None else choice)
 
 
+def with_records(problem: Problem, wanted: bool) -> Problem:
+    """The problem with records drawn for each draw that is kept, if they are wanted though they are summed out."""
+    return problem.planned(imputation=SummedOut(records=wanted)) if problem.plan.sums_out else problem
+
+
 def refresh_obstacle(problem: Problem) -> str:
     """What is in the way of refreshes; empty where they are possible."""
     shapes, imputation = jax.tree.leaves(parameter_shapes(problem.given_model)), problem.plan.imputation
@@ -276,6 +321,8 @@ def refresh_obstacle(problem: Problem) -> str:
         return "a model without parameters"
     if not problem.given_model.draws_prior:
         return "a prior that cannot be drawn from"
+    if problem.plan.sums_out:
+        return "records that are summed out, so that none are proposed"
     if has_exact(problem.given_release):
         return "fields that are exact, which new records do not have"
     if problem.is_collapsed:

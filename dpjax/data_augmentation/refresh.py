@@ -117,8 +117,10 @@ class RefreshTuning(NamedTuple):
     kept
         The autocorrelations [tried] that were left of a parameter by a step at each of the rates that the warm-up
         tries; −1 if they were not measured.
-    made, accepted
-        How many refreshes were made and accepted by all chains while the warm-up tried these rates, int32 [].
+    made
+        How many refreshes all chains made while the warm-up tried these rates, int32 [].
+    accepted
+        How many of them were accepted, int32 [].
 
     Examples
     --------

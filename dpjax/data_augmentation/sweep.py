@@ -14,6 +14,7 @@ from dpjax.data_augmentation.parameters import (
     build_centred_step,
     build_enumerated_step,
     build_interweaving_step,
+    build_move_by,
     build_summed_step,
     fit_step_size,
     fit_to_prior,
@@ -23,7 +24,10 @@ from dpjax.data_augmentation.records.forms import is_collapsed
 from dpjax.data_augmentation.records.local import has_windows
 from dpjax.data_augmentation.records.microdata import values_summed_out
 from dpjax.data_augmentation.refresh import RefreshInfo, RefreshTuning, build_refreshes, num_due, parts_due
+from dpjax.data_augmentation.summed_out import MarginalLikelihood, summed_state
+from dpjax.data_augmentation.summed_out.likelihood import LEFT_OUT
 from dpjax.models.simulation import GibbsState, draw_parameters, init_latent
+from dpjax.numerics import all_finite, tree_where
 from dpjax.release import PrivateRelease
 from dpjax.release.microdata import has_exact
 from dpjax.release.summed import as_sum, tabulated
@@ -86,11 +90,14 @@ class Sweep(NamedTuple):
         nothing.
     release
         The release as the sweep reads it, with tables of what takes long to compute.
+    report
+        ``state -> reports``: what is reported of a state that is kept.
     """
 
     move: Callable[..., tuple[GibbsState, GibbsInfo]]
     complete: Callable[[Key, GibbsState], tuple[GibbsState, Array]]
-    release: PrivateRelease
+    release: Any
+    report: Callable[[GibbsState], dict[str, Array]] = lambda state: {}
 
 
 def build_kernel(
@@ -124,6 +131,8 @@ def build_sweep(model: Model, release: PrivateRelease, plan: SweepPlan) -> Sweep
     second step of Yu and Meng (2011). If the parameters are integrated out of the imputation it is all that moves, and
     they are drawn given what it imputed.
     """
+    if isinstance(release, MarginalLikelihood):
+        return build_summed_sweep(model, release, plan)
     release = tabulated(release)
     if is_collapsed(plan.imputation, model, release):
         return build_collapsed_sweep(model, release, plan)
@@ -179,6 +188,39 @@ def build_collapsed_sweep(model: Model, release: PrivateRelease, plan: SweepPlan
         return GibbsState(parameters, state.latent), num_nonfinite
 
     return Sweep(move, complete, release)
+
+
+def build_summed_sweep(model: Model, likelihood: MarginalLikelihood, plan: SweepPlan) -> Sweep:
+    """The sweep that moves the parameters alone, with the records summed out.
+
+    Its first part leaves p(parameters | release) invariant. Its second part draws the records of a state that is kept,
+    if they are asked for.
+    """
+    assert plan.parameter_kernel is not None, "parameters that move alone are moved by a kernel"
+    centred = build_move_by(model, plan.parameter_kernel, likelihood.build())
+
+    def move(
+        rng_key: Key, state: GibbsState, tuning: Tuning | None, parts: Parts | None = None
+    ) -> tuple[GibbsState, GibbsInfo]:
+        del parts
+        parameters, info, possible = centred(rng_key, state.parameters, tuning)
+        finite = all_finite(parameters)
+        parameters = tree_where(finite, parameters, state.parameters)
+        rate = jnp.asarray(getattr(info, "acceptance_rate", 1.0), float)
+        num_nonfinite = (~(finite & possible)).astype(int)
+        imputation = ImputationInfo(rate, jnp.zeros(0, int), jnp.zeros((), int))
+        return GibbsState(parameters, state.latent), GibbsInfo(imputation, info, None, num_nonfinite)
+
+    def complete(rng_key: Key, state: GibbsState) -> tuple[GibbsState, Array]:
+        if not plan.draws_records:
+            return state, jnp.zeros((), int)
+        record_key = jax.random.fold_in(rng_key, 1)
+        return summed_state(plan, state.parameters, likelihood, record_key), jnp.zeros((), int)
+
+    def report(state: GibbsState) -> dict[str, Array]:
+        return {LEFT_OUT: likelihood.left_out(state.parameters)} if likelihood.is_approximate else {}
+
+    return Sweep(move, complete, likelihood, report)
 
 
 def build_mixed_step(

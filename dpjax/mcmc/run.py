@@ -26,7 +26,7 @@ from dpjax.models.simulation import GibbsState
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import Arrays, fill, read_place
 from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Segment, Steps, make_draws, most_draws, num_bytes
-from dpjax.runtime.devices import gather_to_host, over_devices
+from dpjax.runtime.devices import gather_to_host, over_devices, platform_of
 from dpjax.runtime.fingerprint import plain_values, restore
 from dpjax.runtime.run import Run, Status
 
@@ -112,19 +112,30 @@ def advance_chains(
         derived = {} if model.derived is None else model.derived(chain.state.parameters)
         reported = {} if model.reported is None else model.reported(chain.state.latent.records)
         collected = None if collect is None else collect(chain.state)
-        return Draw(chain.state.parameters, derived, reported, average(total, steps.thin), collected)
+        info = average(total, steps.thin)
+        info |= sweep.report(chain.state) if info else {}
+        return Draw(chain.state.parameters, derived, reported, info, collected)
 
+    target = getattr(plan.parameter_kernel, "target_acceptance", 0.0)
     return make_draws(
-        build_step(model, sweep, tuning, refresh),
+        build_step(model, sweep, tuning, refresh, target),
         keep,
         chain_keys=chain_keys,
         states=chains,
         steps=steps,
         capacity=capacity,
         complete=complete,
-        in_turn=num_bytes(chains.state.latent.records) > MANY_BYTES * chain_keys.shape[0],
+        in_turn=goes_in_turn(chains, plan, mesh),
         numbered=refresh is not None,
     )
+
+
+def goes_in_turn(chains: Chains, plan: SweepPlan, mesh: Mesh | None) -> bool:
+    """Whether chains are advanced one after another: with many records, or trajectories of unequal length."""
+    if plan.sums_out:
+        return platform_of(mesh) == "cpu"
+    num_chains = jax.tree.leaves(chains.state)[0].shape[0]
+    return num_bytes(chains.state.latent.records) > MANY_BYTES * num_chains
 
 
 run_chunk = jit_model(
@@ -201,13 +212,22 @@ class PosteriorRun(Run):
     def arguments(self, status: Status, length: int) -> dict[str, Any]:
         """The release, the tuning, keys and chains, and the steps of the chunk."""
         return {
-            "release": self.problem.release,
+            "release": self.problem.swept_release,
             "tuning": status.kernel.tuning,
             "refresh": status.kernel.refresh,
             "chain_keys": self.keys.chains,
             "chains": status.chains,
             "steps": self.steps(status, length),
         }
+
+    def begin(self, look: Callable[[], Status]) -> Status:
+        """The status before the first step, where `look` finds starts."""
+        return look()
+
+    def widened(self, status: Status) -> "PosteriorRun | None":
+        """The run that is to be made in its place, if its draws show that it left something out."""
+        del status
+        return None
 
     def open(self, state: GibbsState, tuning: Tuning | None, refresh: RefreshTuning | None) -> Status:
         """The status before the first step, with chains at the given starts, to which the step size is fitted."""
@@ -222,7 +242,8 @@ class PosteriorRun(Run):
 
     def before_draws(self, segment: int, kernel: Kernel, state: GibbsState) -> Status:
         """The status at the start of a segment, without room for draws; tuning and state may be shapes."""
-        accepted = np.zeros((*self.keys.chains.shape, self.problem.release.n), np.int32) if self.reports else None
+        shape = self.keys.chains.shape
+        accepted = np.zeros((*shape, self.problem.num_imputed), np.int32) if self.reports else None
         return Status(segment, 0, kernel, Chains(state, accepted))
 
     def first_shapes(self) -> Status | None:

@@ -13,9 +13,10 @@ import numpy as np
 from dpjax._util.jit import compiling
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
-from dpjax.data_augmentation.problem import Problem, augment, move_noise, with_refresh
+from dpjax.data_augmentation.problem import Problem, augment, move_noise, with_records, with_refresh
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import warn_of_nonfinite
+from dpjax.mcmc.alone import make_run_alone, warn_of_left_out
 from dpjax.mcmc.draws import accepted_per_proposal, drawn_of, fill_gaps
 from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
 from dpjax.mcmc.inputs import check_collect, check_initial, default_initial, read_collect
@@ -89,7 +90,8 @@ def sample(
         See `dpjax.gibbs`. Here what is left open is possible too: ``soma("auto")``, ``pcn()``, and ``"auto"`` for the
         imputation that docs/choosing.md recommends for the release. By default counts stand for the records where these
         take no more different values than there are records, and neither `interweave` nor `collect` asks for records;
-        see `dpjax.counts`.
+        see `dpjax.counts`. Values of single records are summed out where they can be, if the model has no exact update
+        and neither `interweave` nor `refresh` asks for records; see `dpjax.summed_out`.
     interweave
         See `dpjax.gibbs`.
     parameter_kernel
@@ -163,27 +165,32 @@ def sample(
     began = time.monotonic()
     collect, counts_allowed = read_collect(collect)
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
-    problem = augment(model, release, imputation, interweave, parameter_kernel, allow_counts=counts_allowed)
+    allowed = {"allow_counts": counts_allowed, "allow_sums": refresh is not True}
+    problem = augment(model, release, imputation, interweave, parameter_kernel, **allowed)
+    problem = with_records(problem, collect is not None)
     check_derived(model)
     check_until(until, model)
     initial, asked = check_initial(model, release, initial, num_chains), isinstance(initial, str)
     initial = default_initial(problem) if initial is None else initial
     mesh = choose_mesh(devices, num_chains)
     path = None if checkpoint is None else check_path(checkpoint, mesh)
-    schedule = make_schedule(num_warmup, num_samples, thin, tune=not asked)
-    problem = move_noise(problem) if has_check(schedule) else problem
-    run = PosteriorRun(
-        problem=with_refresh(problem, refresh),
-        collect=collect,
-        keys=split_key(key, num_chains),
-        schedule=schedule,
-        mesh=mesh,
-    )
+    given = {"collect": collect, "keys": split_key(key, num_chains), "mesh": mesh}
+    if problem.plan.sums_out:
+        problem = with_refresh(problem, refresh)
+        run: PosteriorRun = make_run_alone(problem, num_warmup, num_samples, thin, initial, **given)
+    else:
+        schedule = make_schedule(num_warmup, num_samples, thin, tune=not asked)
+        problem = move_noise(problem) if has_check(schedule) else problem
+        run = PosteriorRun(problem=with_refresh(problem, refresh), schedule=schedule, **given)
     check_collect(collect, run.state_shapes)
     file = None if path is None else PeriodicCheckpoint(path, make_fingerprint(key, run, initial), mesh, run.pack)
     rule = make_stopping_rule(until, run, partial(assess_run, run.problem.model), began)
     with at_work(file):
-        status = finish(run, find_saved(run, file) or begin(run, initial, asked), file, progress, rule)
+        first = find_saved(run, file) or run.begin(partial(begin, run, initial, asked))
+        status = finish(run, first, file, progress, rule)
+        while (wider := run.widened(status)) is not None:
+            run = wider
+            status = finish(run, run.begin(partial(begin, run, initial, asked)), file, progress, rule)
     return make_posterior(run, status, initial, file, rule)
 
 
@@ -232,11 +239,14 @@ def make_posterior(
     info = fill_gaps(draws.info)
     warn_of_nonfinite(info["num_nonfinite"], stacklevel=4, sweeps=run.schedule[-1].thin)
     warn_of_room(problem.release, draws.reported, stacklevel=4)
-    per_record = accepted_per_proposal(to_host(status.chains.accepted), info, status, run.schedule[-1])
+    warn_of_left_out(info, stacklevel=4)
+    if not problem.plan.sums_out:
+        rates = accepted_per_proposal(to_host(status.chains.accepted), info, status, run.schedule[-1])
+        info = {**info, "acceptance_rate_per_record": rates}
     return posterior_of(
         replace(problem, plan=status.kernel.plan),
         draws=drawn_of(draws),
-        info={**info, "acceptance_rate_per_record": per_record},
+        info=info,
         collected=draws.collected,
         interrupted=interrupted,
         final_states=gather_to_host(run.mesh, status.chains.state),

@@ -47,7 +47,7 @@ class KeptZeros(Mechanism):
     >>> noise = dpjax.mechanisms.KeptZeros(dpjax.mechanisms.Rounded(dpjax.Laplace(2.0), step=1.0))
     >>> terms = noise.log_density_terms(jnp.array([0.0, 0.0, 1.0]), jnp.array([0.0, 1.0, 0.0]))
     >>> [round(float(p), 3) for p in jnp.exp(terms)]
-    [1.0, 0.154, 0.0]
+    [1.0, 0.153, 0.0]
     """
 
     json_name: ClassVar[str | None] = "kept_zeros"

@@ -29,12 +29,20 @@ class jit_model:
         Its other arguments that decide what is compiled.
     ahead
         Whether it is compiled while other programs run, for `compiling`.
+    optimized
+        Whether it is compiled with all of XLA's optimisation, as where it runs for long.
     """
 
     def __init__(
-        self, function: Callable[..., Any], static_argnames: tuple[str, ...] = (), *, ahead: bool = False
+        self,
+        function: Callable[..., Any],
+        static_argnames: tuple[str, ...] = (),
+        *,
+        ahead: bool = False,
+        optimized: bool = False,
     ) -> None:
-        self.signature, self.static_argnames, self.ahead = inspect.signature(function), static_argnames, ahead
+        self.signature, self.static_argnames = inspect.signature(function), static_argnames
+        self.ahead, self.optimized = ahead, optimized
 
         @in_full_precision
         def compiled(structure: Any, options: Options, numbers: list[Array], others: dict[str, Any]) -> Any:
@@ -60,7 +68,7 @@ class jit_model:
     @cached_property
     def light(self) -> Any:
         """The compiled function for calls outside of other programs."""
-        options = ahead_options() if self.ahead else light_options()
+        options = {} if self.optimized else ahead_options() if self.ahead else light_options()
         return jax.jit(self.compiled, static_argnums=(0, 1), compiler_options=options)
 
     @cached_property

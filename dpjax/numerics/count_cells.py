@@ -52,8 +52,12 @@ class CountCells(NamedTuple):
 
     Attributes
     ----------
-    mean, deviation, skewness
-        The moments [...] of the distributions.
+    mean
+        The means [...] of the distributions.
+    deviation
+        Their standard deviations [...].
+    skewness
+        Their skewnesses [...].
     last
         The largest counts, int [...].
     log_first
@@ -89,8 +93,8 @@ class CountCells(NamedTuple):
 
         Returns
         -------
-        term, below, found
-            The probability [...] of the next count, and of all that were passed, and what was taken.
+        tuple
+            The probability [...] of the next count, that of all that were passed, and what was taken.
         """
 
         def block(carry: tuple[Array, Array, Array, Any]) -> tuple[Array, Array, Array, Any]:

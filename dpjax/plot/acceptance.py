@@ -38,7 +38,7 @@ def check_rates(posterior: Posterior) -> np.ndarray:
     rates = np.asarray(posterior.info.get("acceptance_rate_per_record", np.zeros((0, 0))))
     if not rates.size or (posterior.plan is not None and posterior.plan.own_latent_data is not None):
         expected = "the posterior of imputed records, by dpjax.sample"
-        fail("posterior", "draws without rates of records", expected, "Counts and sample_clt have no such proposals.")
+        fail("posterior", "draws without rates of records", expected, "Counts, summed_out and sample_clt have none.")
     return rates
 
 

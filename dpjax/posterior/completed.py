@@ -21,9 +21,10 @@ from dpjax.base import Key, Model, Parameters, Records
 from dpjax.data_augmentation.counts.table import COUNTS, TableSums
 from dpjax.data_augmentation.problem import Problem
 from dpjax.data_augmentation.records.unknown_number import DataSetSum
+from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.programs import jit_model
-from dpjax.models.simulation import GibbsState
+from dpjax.models.simulation import GibbsState, parameter_shapes
 from dpjax.posterior.further import draw_further, spacing_of
 from dpjax.posterior.reports import level_names_of
 
@@ -230,9 +231,29 @@ def complete(posterior: "Posterior", key: Key, num: int) -> DataSets:
     if posterior.final_states is None or posterior.plan is None:
         remedy = "Use posterior.synthetic, or dpjax.sample."
         fail("posterior", "an approximate one, without imputed records", "one of dpjax.sample", remedy)
+    if posterior.plan.sums_out:
+        return replace(draw_summed_out(posterior, key, num), level_names=level_names_of(posterior))
     key_spacing, key_draws = jax.random.split(key)
     drawn = draw_further(posterior, key_draws, num, spacing_of(posterior, key_spacing), take_data)
     return replace(as_data_sets(posterior.problem, *drawn), level_names=level_names_of(posterior))
+
+
+def draw_summed_out(posterior: "Posterior", key: Key, num: int) -> DataSets:
+    """Data sets of records that were summed out, drawn given evenly spaced draws of the parameters."""
+    draws = {name: posterior.draws[name] for name in parameter_shapes(posterior.model)}
+    size = posterior.info["acceptance_rate"].size
+    chosen = np.linspace(0, size - 1, num).round().astype(int)
+    parameters = {name: leaf.reshape(size, *leaf.shape[2:])[chosen] for name, leaf in draws.items()}
+    likelihood = sum_out(posterior.model, posterior.release, parameters)
+    return as_data_sets(posterior.problem, parameters, draw_given(posterior.model, likelihood, key, parameters))
+
+
+@jit_model
+def draw_given(model: Model, likelihood: MarginalLikelihood, key: Key, parameters: Parameters) -> Records:
+    """Records [draw, n, ...] given parameters [draw, ...] and what was released."""
+    del model
+    keys = jax.random.split(key, len(jax.tree.leaves(parameters)[0]))
+    return jax.lax.map(lambda given: likelihood.sample_records(*given), (keys, parameters))
 
 
 def take_data(state: GibbsState) -> tuple[Parameters, Records]:

@@ -189,8 +189,13 @@ def check_number(num_samples: int | None, draws: Parameters) -> int:
 def choose_problem(posterior: Posterior, choices: dict[str, Any]) -> Problem:
     """The problem with the plan of the draws, or the default if it is not known; another if any choice is given."""
     if posterior.plan is not None and all(choice is None for choice in choices.values()):
-        return posterior.problem
-    return augment(posterior.model, posterior.release, **choices, allow_counts=True)
+        problem = posterior.problem
+    else:
+        problem = augment(posterior.model, posterior.release, **choices, allow_counts=True)
+    if problem.plan.sums_out:
+        remedy = "Pass imputation=dpjax.imwg(), to test that sampler."
+        fail("imputation", "records that are summed out", "latent data that are imputed", remedy)
+    return problem
 
 
 def take_spaced(draws: Parameters, number: int) -> Parameters:

@@ -215,6 +215,10 @@ OWN: dict[str, dict[str, Any]] = {
     "dpjax.UnknownCount": {"prior": dpjax.models.UniformCount(1, 5)},
     "dpjax.from_json": {"text": RELEASE.to_json(), "statistic": CELLS},
     "dpjax.from_numpyro": {"fn": program, "records": ["cell"]},
+    "dpjax.marginal_likelihood": {
+        "release": dpjax.LocalRelease([0, 1, 1], dpjax.RandomizedResponse(keep=0.75, num_categories=2)),
+        "parameters": None,
+    },
     "dpjax.impute": {"parameters": MODEL.sample_prior(jax.random.key(0))},
     "dpjax.sampler_tests.invariance_test": {"posterior": None},
     "dpjax.likelihood.likelihood_ratio_test": {"full": None, "restricted": None},

@@ -36,8 +36,10 @@ def no_plate(n=5):
 
 
 def factored(n=5):
-    normal(n)
-    numpyro.factor("more", 1.0)
+    mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
+    with numpyro.plate("records", n):
+        y = numpyro.sample("y", dist.Normal(mean, 1.0))
+    numpyro.factor("more", jnp.sum(y))
 
 
 def learned(n=5):
@@ -82,7 +84,7 @@ CASES = {
     "covariates left out": (made(program=with_covariates), ""),
     "a program of nothing": (made(program=nothing), ""),
     "records outside a plate": (made(program=no_plate), ""),
-    "a factor": (made(program=factored), ""),
+    "a factor of the records": (made(program=factored), ""),
     "a parameter to be optimised": (made(program=learned), ""),
     "a subsampled plate": (made(program=subsampled), ""),
     "covariates that are missing": (made(program=with_covariates, x=np.full(3, np.nan)), "x"),

@@ -31,7 +31,7 @@ BAD = [
     (
         {"collect": lambda state: state.latent.records["counts"]},
         ValueError,
-        r"collect: given a function that failed with KeyError: 'counts'; .* fields \['y'\]; imputation=dpjax.counts",
+        r"collect: given a function that failed with KeyError: 'counts'; .* fields \['y'\]; it has counts where counts",
     ),
     ({"collect": lambda state: "records"}, ValueError, "collect: given a function that failed with TypeError"),
     ({"progress": "no"}, TypeError, "progress: given 'no'; expected True, False or 'lines'"),
@@ -65,7 +65,7 @@ BAD = [
         ValueError,
         "checkpoint: given .*; expected a file in an existing folder",
     ),
-    ({"checkpoint": "/"}, ValueError, "checkpoint: given '/'; expected a file in an existing folder"),
+    ({"checkpoint": "/"}, ValueError, "checkpoint: given the folder '/'; expected a regular file"),
     ({"imputation": 3}, TypeError, "imputation: given 3"),
     ({"release": lambda release: release.value}, TypeError, "release: given .*; expected a Release or LocalRelease"),
 ]

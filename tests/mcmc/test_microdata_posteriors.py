@@ -129,12 +129,28 @@ def test_the_grid_has_the_known_figures():
 def test_a_perturbed_label_and_an_exact_outcome():
     """The spelling by LocalRelease; catches an exact field whose density does not reach the parameters."""
     release = dpjax.LocalRelease({"label": (LABELS, CHANNEL), "y": (OUTCOMES, dpjax.Exact())})
-    posterior = sample(release, num_samples=15_000)
+    posterior = sample(release, num_samples=15_000, imputation=dpjax.imwg())
     assert posterior.plan.interweave
     check(posterior.draws, grid(seen_through(LABELS), OUTCOMES))
     np.testing.assert_array_equal(
         np.asarray(posterior.final_states.latent.records["y"]), np.broadcast_to(release.fields["y"].values, (4, 12))
     )
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [pytest.param(LABELS, marks=pytest.mark.x32), pytest.param(None, marks=pytest.mark.x64)],
+    ids=["perturbed", "missing"],
+)
+def test_labels_are_summed_out_by_default(answers):
+    """Catches labels that are not weighted by their channel, or a missing label that is taken for a known one."""
+    fields = {"label": (LABELS, CHANNEL), "y": (OUTCOMES, dpjax.Exact())}
+    missing = {} if answers is not None else {"label": np.ones(12, bool)}
+    posterior = sample(dpjax.Microdata(fields, missing), num_samples=2_000)
+    assert posterior.plan.sums_out
+    assert posterior.final_states.latent.records == {}
+    seen = seen_through(LABELS) if answers is not None else np.ones((12, 2))
+    check(posterior.draws, grid(seen, OUTCOMES), sd_tolerance=0.1)
 
 
 def groups(n, y=None):
@@ -149,8 +165,9 @@ def groups(n, y=None):
 def test_the_same_model_in_numpyro():
     """Catches levels of a program's discrete sites that do not reach the exact draws."""
     release = dpjax.Microdata({"label": (LABELS, CHANNEL), "y": (OUTCOMES, dpjax.Exact())})
+    model = dpjax.from_numpyro(groups, ["label", "y"])
     with jax.numpy_dtype_promotion("standard"):
-        posterior = sample(release, dpjax.from_numpyro(groups, ["label", "y"]), num_samples=12_000)
+        posterior = sample(release, model, num_samples=12_000, imputation=dpjax.imwg())
     check(posterior.draws, grid(seen_through(LABELS), OUTCOMES))
 
 
@@ -159,7 +176,8 @@ def test_an_observed_site_takes_its_values_from_the_release():
     """Catches an exact field that is drawn anew, as an observed site without data would be, and data given twice."""
     release = dpjax.Microdata({"label": (LABELS, CHANNEL), "y": (OUTCOMES, dpjax.Exact())})
     with jax.numpy_dtype_promotion("standard"):
-        posterior = sample(release, dpjax.from_numpyro(groups, ["label", "y"]), num_samples=12_000)
+        posterior = sample(release, dpjax.from_numpyro(groups, ["label", "y"]), num_samples=4_000)
+    assert posterior.plan.sums_out
     check(posterior.draws, grid(seen_through(LABELS), OUTCOMES))
     given_twice = r"obs=None.*Microdata\(\{'y': \(values, dpjax.Exact"
     with jax.numpy_dtype_promotion("standard"), pytest.raises(ValueError, match=given_twice):
@@ -248,7 +266,9 @@ def test_noise_on_a_normal_field_with_gaps():
 def test_all_exact_is_the_plain_model_and_all_missing_the_prior():
     """Catches a sampler that needs something hidden, or something known."""
     known = dpjax.Microdata({"label": (LABELS, dpjax.Exact()), "y": (OUTCOMES, dpjax.Exact())})
-    check(sample(known, num_samples=4_000).draws, grid(LABELS[:, None] == np.arange(2), OUTCOMES))
+    check(
+        sample(known, num_samples=4_000, imputation=dpjax.imwg()).draws, grid(LABELS[:, None] == np.arange(2), OUTCOMES)
+    )
     nothing = np.ones(12, bool)
     unknown = dpjax.Microdata(
         {"label": (LABELS, CHANNEL), "y": (OUTCOMES, dpjax.Exact())}, {"label": nothing, "y": nothing}

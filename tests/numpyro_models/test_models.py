@@ -168,7 +168,8 @@ def test_gaussian_noise_on_each_normal_record_is_taken_out_exactly() -> None:
     built = dpjax.from_numpyro(model, records=["y"])
     values = jnp.array([0.3, 1.9, -0.4, 2.2])
     release = dpjax.LocalRelease(values, dpjax.Gaussian(1.5), field="y")
-    posterior = dpjax.sample(jax.random.key(4), built, release, num_warmup=200, num_samples=1_000, progress=False)
+    options = {"num_warmup": 200, "num_samples": 1_000, "progress": False}
+    posterior = dpjax.sample(jax.random.key(4), built, release, imputation=dpjax.imwg(), **options)
     assert posterior.info["acceptance_rate"].min() == 1.0
     precision = 1 / 4 + 4 / (1 + 1.5**2)
     draws = posterior.draws["mean"]

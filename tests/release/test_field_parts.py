@@ -77,9 +77,9 @@ def grid_of_means() -> np.ndarray:
     return np.array(found)
 
 
-def check_groups(release: Any) -> None:
+def check_groups(release: Any, **options: Any) -> None:
     """Compare means with the grid, within standard errors."""
-    posterior = dpjax.sample(jax.random.key(1), Groups(), release, num_samples=2_000, progress=False)
+    posterior = dpjax.sample(jax.random.key(1), Groups(), release, num_samples=2_000, progress=False, **options)
     summary = posterior.summary()
     expected = grid_of_means()
     found = [summary[name]["mean"] for name in ("share", "mu[0]", "mu[1]")]
@@ -89,15 +89,16 @@ def check_groups(release: Any) -> None:
 
 
 @pytest.mark.keys
-def test_labels_of_four_kinds_agree_with_a_grid():
-    check_groups(PEOPLE)
+@pytest.mark.parametrize("imputation", [dpjax.imwg(), dpjax.summed_out()])
+def test_labels_of_four_kinds_agree_with_a_grid(imputation):
+    check_groups(PEOPLE, imputation=imputation)
 
 
 @pytest.mark.x64
 def test_one_channel_for_all_is_noticed():
     """The planted fault: who answered exactly is taken to have answered at random."""
     with pytest.raises(AssertionError):
-        check_groups(Microdata({"label": (LABELS, WEAK), "y": (OUTCOMES, EXACT)}))
+        check_groups(Microdata({"label": (LABELS, WEAK), "y": (OUTCOMES, EXACT)}), imputation=dpjax.imwg())
 
 
 PARTLY = np.array([True, False] * 6)

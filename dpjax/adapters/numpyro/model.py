@@ -1,6 +1,7 @@
 """Complete-data models from NumPyro models of one plate of records."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple
 
@@ -148,7 +149,7 @@ def find_facts(densities: ModelDensities, exchangeable: bool, effects: tuple[str
         kinds=find_kinds(layout) if support is None else None,
         count_field=find_count_field(layout) if support is None else None,
         has_shared_counts=is_shared(layout),
-        is_normal=exchangeable and is_normal(layout),
+        is_normal=is_normal(layout),
     )
 
 
@@ -190,6 +191,25 @@ class NumPyroModel(ModelDensities):
     def draws_prior(self) -> bool:
         """Whether there are draws from the prior."""
         return self.facts.draws_prior
+
+    @property
+    def record_covariates(self) -> tuple[Any, ...] | None:
+        """The arguments that have an entry for each record."""
+        known = [leaf for leaf in jax.tree.leaves(self.layout.arguments) if self._is_of_records(leaf)]
+        return tuple(known) if known or self.exchangeable else None
+
+    def of_records(self, places: Array | np.ndarray) -> Model:
+        """The model with the entries of those arguments at some places."""
+        if self.exchangeable:
+            return self
+        arguments = jax.tree.map(
+            lambda leaf: leaf[places] if self._is_of_records(leaf) else leaf, self.layout.arguments
+        )
+        layout = replace(self.layout, arguments=arguments, size=len(places))
+        return NumPyroModel(layout, self.facts._replace(num_records=len(places)))
+
+    def _is_of_records(self, leaf: Any) -> bool:
+        return np.ndim(leaf) > 0 and len(leaf) == self.layout.size
 
     @property
     def count_field(self) -> str | None:
@@ -269,7 +289,7 @@ class NumPyroModel(ModelDensities):
         return self.normal_moments if self.facts.is_normal else None
 
     def normal_moments(self, parameters: Parameters) -> tuple[Array, Array]:
-        """The mean [] and the standard deviation [] of the only field."""
+        """The mean and the standard deviation of the only field: [], or [n] if records differ."""
         found: list[Any] = []
 
         def choose(name: str, distribution: Any) -> Array:
@@ -278,7 +298,11 @@ class NumPyroModel(ModelDensities):
             return given(parameters, draw(jax.random.key(0)))(name, distribution)
 
         self.layout.run(self.layout.size, choose)
-        return first_number(found[0].loc), first_number(found[0].scale)
+        moments = found[0].loc, found[0].scale
+        if self.exchangeable:
+            return first_number(moments[0]), first_number(moments[1])
+        mean, scale = (jnp.broadcast_to(jnp.asarray(moment, float), self.layout.size) for moment in moments)
+        return mean, scale
 
 
 def first_number(values: Any) -> Array:

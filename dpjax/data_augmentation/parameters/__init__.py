@@ -1,7 +1,7 @@
 """Kernels for the parameters given the records, and the non-centred step that interweaving adds."""
 
 from dpjax.data_augmentation.parameters.affine import build_affine_step, can_move_noise, should_move_noise
-from dpjax.data_augmentation.parameters.centred import build_centred_step, choose_kernel, fit_step_size
+from dpjax.data_augmentation.parameters.centred import build_centred_step, build_move_by, choose_kernel, fit_step_size
 from dpjax.data_augmentation.parameters.coordinates import (
     Tuning,
     check_tuning,
@@ -24,6 +24,7 @@ __all__ = [
     "build_centred_step",
     "build_enumerated_step",
     "build_interweaving_step",
+    "build_move_by",
     "build_summed_step",
     "can_move_noise",
     "check_tuning",

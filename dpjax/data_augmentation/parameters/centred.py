@@ -90,9 +90,23 @@ def build_move(
     def move(
         rng_key: Key, parameters: Parameters, records: Records, tuning: Tuning | None
     ) -> tuple[Parameters, Any, Array]:
+        return build_move_by(model, kernel, build_log_likelihood(model, records))(rng_key, parameters, tuning)
+
+    return move
+
+
+def build_move_by(
+    model: Model, kernel: ParameterKernel, log_likelihood: Callable[[Parameters], Array]
+) -> Callable[[Key, Parameters, Tuning | None], tuple[Parameters, Any, Array]]:
+    """The move ``(rng_key, parameters, tuning) -> (parameters, info, possible)`` under a likelihood.
+
+    It also reports whether the density was finite at its start [].
+    """
+
+    def move(rng_key: Key, parameters: Parameters, tuning: Tuning | None) -> tuple[Parameters, Any, Array]:
         assert tuning is not None, "kernels move in whitened coordinates"
         vector, unravel = to_vector(model, parameters)
-        log_density = build_log_density(model, tuning, unravel, build_log_likelihood(model, records))
+        log_density = build_log_density(model, tuning, unravel, log_likelihood)
         algorithm, start = kernel.build(log_density, vector.size, tuning.step_size), tuning.whiten(vector)
         whitened, info = make_steps(rng_key, algorithm, start, kernel.num_steps)
         moved = constrain(model, unravel(tuning.colour(whitened)))
@@ -129,16 +143,21 @@ def build_log_likelihood(model: Model, records: Records) -> Callable[[Parameters
     return lambda parameters: log_likelihood(parameters, summary)
 
 
-def choose_kernel(model: Model, choice: str | KernelBuilder | ParameterKernel | None) -> ParameterKernel | None:
+def choose_kernel(
+    model: Model, choice: str | KernelBuilder | ParameterKernel | None, alone: bool = False
+) -> ParameterKernel | None:
     """The kernel that a choice stands for; None stands for the model's exact update, else for the default.
 
-    If there are no parameters there is none to move.
+    If there are no parameters there is none to move. Parameters that move alone, with the records summed out, have no
+    exact update, and trajectories as long as they need by default.
 
     Raises
     ------
     TypeError, ValueError
         As `parameter_kernel`.
     """
+    if choice is None and alone:
+        return NUTS() if has_gradients(model) else CoordinateSlice()
     if choice is None or not parameter_shapes(model):
         return default_kernel(model) if model.update is None and parameter_shapes(model) else None
     return choice if isinstance(choice, ParameterKernel) else parameter_kernel(choice)

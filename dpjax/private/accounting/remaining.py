@@ -41,7 +41,7 @@ class Remaining(NamedTuple):
     >>> ledger.charge([private.Query("mean", noise_multiplier=12.0, grade="secure")])
     >>> left = ledger.remaining()
     >>> round(left.epsilon, 3), round(left.noise_multiplier, 2)
-    (0.694, 11.9)
+    (0.692, 11.9)
     """
 
     epsilon: float

@@ -1,0 +1,227 @@
+"""The density of what was released as a function of the parameters alone, with the hidden records summed out."""
+
+from dataclasses import replace
+from functools import partial, reduce
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.pytree import PyTree
+from dpjax._util.validation import fail
+from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.data_augmentation.records.microdata import cross, hidden_fields, split_hidden
+from dpjax.data_augmentation.summed_out.rows import group_records
+from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, Terms, Windows
+from dpjax.data_augmentation.summed_out.windows import first_windows, fit_windows, thin_windows
+from dpjax.models.checks import check_fit
+from dpjax.models.positions import check_parameters
+from dpjax.models.programs import jit_model
+from dpjax.models.simulation import draw_position
+from dpjax.numerics import leading_size
+from dpjax.release import LocalRelease, Microdata, PrivateRelease
+
+__all__ = ["MarginalLikelihood", "marginal_likelihood", "obstacle_to_sums", "sum_out", "thin"]
+
+MAX_COMBINATIONS = 1024
+"""Most combinations of the hidden values of a record."""
+
+LARGE = 2**12
+"""Numbers that are summed over for all rows; with more, optimised programs are faster, compilation included."""
+
+LEFT_OUT = "left_out"
+"""The report on what windows left out."""
+
+FITTED = 1e-10
+"""What windows may leave out at the parameters to which they are fitted, so that there is a margin for others."""
+
+MOST_LEFT_OUT = 1e-6
+"""Largest share of the likelihood that windows of whole numbers may leave out."""
+
+
+class MarginalLikelihood(PyTree):
+    """The log-density of a release given the parameters, with what is hidden of each record summed out.
+
+    A pytree, to be passed to compiled functions and called in them. It is differentiable in the parameters.
+
+    Attributes
+    ----------
+    model
+        The model of the rows.
+    terms
+        What is hidden of each, and how it is summed out.
+    weights
+        How many records each row stands for [m]: those that agree in all that is known of them are one row.
+    rows
+        The row of each record [n].
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    >>> likelihood = dpjax.marginal_likelihood(model, dpjax.LocalRelease([1.0, 9.0], dpjax.Gaussian(1.0), "y"))
+    >>> round(float(likelihood({"mean": 2.0})), 3), likelihood.is_approximate
+    (-8.447, False)
+    """
+
+    model: Model
+    terms: Terms
+    weights: Array
+    rows: Array
+
+    def __call__(self, parameters: Parameters) -> Array:
+        """The log-density [] of all that was released, given the parameters."""
+        return self.build()(parameters)
+
+    def build(self) -> Any:
+        """The function ``parameters -> []`` with what does not depend on the parameters computed once."""
+        terms, weights = self.terms.build(self.model), self.weights
+        return lambda parameters: jnp.sum(weights * terms(parameters))
+
+    @property
+    def is_approximate(self) -> bool:
+        """Whether the sums may leave something out."""
+        return self.terms.is_approximate
+
+    @property
+    def is_large(self) -> bool:
+        """Whether a gradient takes longer than what else a step is made of."""
+        return self.terms.size > LARGE
+
+    def left_out(self, parameters: Parameters) -> Array:
+        """A bound [] of what the sums leave out of the likelihood, relative to it; 0 if they are exact.
+
+        It is the largest density of the release outside of the numbers summed over, times the probability that the
+        model has there.
+        """
+        return jnp.sum(self.weights * self.terms.left_out(self.model, parameters))
+
+    def sample_records(self, key: Key, parameters: Parameters) -> Records:
+        """A draw of the records [n] given the parameters and the release, exact but for what the sums leave out."""
+        return self.terms.draw(key, self.model, parameters, self.rows)
+
+
+def marginal_likelihood(
+    model: Model, release: PrivateRelease, parameters: Parameters | None = None
+) -> MarginalLikelihood:
+    """The log-density of a release given the parameters, as a function of these, with the records summed out.
+
+    For a release of values of single records, which are independent of each other given the parameters. What is hidden
+    of a record has finitely many values, up to 1,024 combinations; or it is a whole number, summed over a window; or a
+    Normal number behind Laplace or Gaussian noise.
+
+    Parameters
+    ----------
+    model
+        What is believed about the records.
+    release
+        A `dpjax.LocalRelease`, or `dpjax.Microdata` without a sum beside the fields.
+    parameters
+        Parameters [draw, ...] at which windows of whole numbers are to leave out less than 10⁻⁶ of the likelihood, such
+        as draws of a first run. Without them the windows reach as far as the noise.
+
+    Returns
+    -------
+    MarginalLikelihood
+        A function ``parameters -> []``, a pytree. ``left_out(parameters)`` [] bounds what the windows leave out.
+        ``sample_records(key, parameters)`` draws the records.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If model and release do not fit, or the records cannot be summed out.
+
+    Examples
+    --------
+    >>> import dpjax, jax, numpyro
+    >>> from numpyro import distributions as dist
+    >>> def visits(n, y=None):
+    ...     rate = numpyro.sample("rate", dist.Gamma(2.0, 0.1))
+    ...     with numpyro.plate("weeks", n):
+    ...         numpyro.sample("y", dist.Poisson(rate), obs=y)
+    >>> release = dpjax.LocalRelease([12, 19, 15], dpjax.DiscreteLaplace(2.0), field="y")
+    >>> likelihood = marginal_likelihood(dpjax.from_numpyro(visits, records="y"), release)
+    >>> round(float(likelihood({"rate": 15.0})), 3)
+    -7.963
+    """
+    check_fit(model, release)
+    if parameters is not None:
+        parameters = check_parameters("parameters", model, parameters, num_draws_of(parameters))
+    return sum_out(model, release, parameters)
+
+
+def num_draws_of(parameters: Any) -> tuple[int, ...]:
+    """The number of draws as a leading axis, if the parameters are arrays by name."""
+    found = [np.shape(leaf)[:1] for leaf in parameters.values()] if isinstance(parameters, dict) else []
+    return found[0] if found and found[0] else (1,)
+
+
+def obstacle_to_sums(model: Model, release: PrivateRelease) -> str:
+    """What is in the way of summing the records out; empty if nothing is."""
+    if not isinstance(release, (LocalRelease, Microdata)):
+        return "a sum over the records"
+    people = as_microdata(release)
+    if people.summed is not None:
+        return "a sum over the records, which makes them depend on each other"
+    hidden = hidden_fields(model, people)
+    groups, others = split_hidden(model, people, hidden)
+    combinations = int(np.prod([leading_size(group) for group in groups]))
+    if combinations > MAX_COMBINATIONS:
+        return f"{combinations} combinations of the hidden values of a record"
+    if not others:
+        return ""
+    if model.count_field in others and len(hidden) == 1 and not people.exact:
+        return ""
+    fields = people.fields.values()
+    normal = model.normal_field is not None and len(hidden) == len(fields) == 1
+    if normal and all(field.channel.draws_latent_normal for field in fields):
+        return ""
+    return f"the hidden field{'s' if len(others) > 1 else ''} {', '.join(map(repr, others))}"
+
+
+def as_microdata(release: Any) -> Microdata:
+    """The release as microdata, of one field if it is a local release."""
+    if isinstance(release, Microdata):
+        return release
+    return Microdata({release.field: release})
+
+
+def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None = None) -> MarginalLikelihood:
+    """The likelihood; windows of whole numbers are fitted to parameters [draw, ...] if any are given."""
+    if found := obstacle_to_sums(model, release):
+        expected = "values of single records, of which what is hidden can be listed"
+        fail("release", found, expected, "Impute the records: dpjax.sample(..., imputation=dpjax.imwg()).")
+    people = as_microdata(release)
+    alike = group_records(model, people)
+    terms = make_terms(alike.model, alike.release, parameters)
+    return MarginalLikelihood(alike.model, terms, jnp.asarray(alike.weights, float), jnp.asarray(alike.rows))
+
+
+def make_terms(model: Model, release: Microdata, parameters: Parameters | None) -> Terms:
+    """What is hidden of each record."""
+    known = release.hold(draw_records.unoptimized(model, release.n))
+    hidden = hidden_fields(model, release)
+    groups, others = split_hidden(model, release, hidden)
+    if not others:
+        values = reduce(cross, groups) if groups else {}
+        return Listed(known, values, release.log_densities_of_support(values).T)
+    ((name, leaf),) = others.items()
+    if jnp.issubdtype(leaf.dtype, jnp.floating):
+        ((key, field),) = release.fields.items()
+        return NormalField(known, field, ~release.missing.get(key, jnp.zeros(release.n, bool)))
+    windows, look = first_windows(model, release, name, known)
+    return windows if parameters is None else fit_windows(model, release, windows, look, parameters, FITTED)
+
+
+def thin(likelihood: MarginalLikelihood, parameters: Parameters) -> MarginalLikelihood:
+    """The likelihood by fewer numbers of its windows, where that is as good at parameters [draw, ...]."""
+    if not isinstance(likelihood.terms, Windows):
+        return likelihood
+    return replace(likelihood, terms=thin_windows(likelihood.model, likelihood.terms, parameters))
+
+
+@partial(jit_model, static_argnames=("n",))
+def draw_records(model: Model, n: int) -> Records:
+    """Some records of the model [n], which have its known covariates in their places."""
+    return draw_position(jax.random.key(0), model, n).records

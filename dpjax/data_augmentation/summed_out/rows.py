@@ -1,0 +1,106 @@
+"""Records that agree in all that is known of them are one row, which is evaluated once."""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import jax
+import numpy as np
+
+from dpjax._util.validation import is_traced
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.models.programs import jit_model
+from dpjax.models.simulation import draw_parameters
+from dpjax.release import Microdata
+
+__all__ = ["Rows", "group_records"]
+
+MIN_GROUPED = 64
+"""Fewest records that are grouped: of few, another program is all that it would bring."""
+
+NUM_DRAWS = 4
+
+
+class Rows(NamedTuple):
+    """The distinct records.
+
+    Attributes
+    ----------
+    model
+        The model of these.
+    release
+        What was released of them.
+    weights
+        How many records each stands for [m].
+    rows
+        The row of each record [n].
+    """
+
+    model: Model
+    release: Microdata
+    weights: np.ndarray
+    rows: np.ndarray
+
+
+def group_records(model: Model, release: Microdata) -> Rows:
+    """The distinct records; all of them where grouping does not halve their number, or the model cannot be divided."""
+    n = release.n
+    every = Rows(model, release, np.ones(n), np.arange(n))
+    covariates = model.record_covariates
+    varies = any(field.varies for field in release.fields.values())
+    if n < MIN_GROUPED or covariates is None or varies or is_traced((release, covariates)):
+        return every
+    columns = [*columns_of(release), *map(np.asarray, covariates)]
+    _, first, rows, weights = np.unique(
+        np.concatenate([as_bytes(column) for column in columns], axis=1),
+        axis=0,
+        return_index=True,
+        return_inverse=True,
+        return_counts=True,
+    )
+    if 2 * len(first) > n:
+        return every
+    rows = rows.reshape(-1)
+    divided = model.of_records(first)
+    if divided is not model and not agrees(model, divided, first, rows):
+        return every
+    return Rows(divided, take_records(release, first), weights, rows)
+
+
+def columns_of(release: Microdata) -> list[np.ndarray]:
+    """The values of all fields and which of them are missing, each [n, ...]."""
+    values = [np.asarray(field.values) for field in release.fields.values()]
+    return values + [np.asarray(mask) for mask in release.missing.values()]
+
+
+def as_bytes(column: np.ndarray) -> np.ndarray:
+    """The bytes [n, k] of what a column holds of each record."""
+    return np.ascontiguousarray(column.reshape(len(column), -1)).view(np.uint8).reshape(len(column), -1)
+
+
+def take_records(release: Microdata, places: np.ndarray) -> Microdata:
+    """What was released of some of the records."""
+    fields = {name: replace(field, values=field.values[places]) for name, field in release.fields.items()}
+    missing = {name: mask[places] for name, mask in release.missing.items()}
+    return replace(release, fields=fields, missing=missing)
+
+
+def agrees(model: Model, divided: Model, first: np.ndarray, rows: np.ndarray) -> bool:
+    """Whether the model of the first record of each row gives it the density that each record of that row has."""
+    parameters = draw_parameters.unoptimized(jax.random.key(0), model, NUM_DRAWS)
+    try:
+        every, alone = compare.unoptimized(model, divided, first, rows, parameters)
+    except Exception:  # whatever a model may raise that is not written for fewer records
+        return False
+    return bool(np.all(np.isclose(np.asarray(every), np.asarray(alone), rtol=1e-5, equal_nan=True)))
+
+
+@jit_model
+def compare(model: Model, divided: Model, first: Array, rows: Array, parameters: Parameters) -> tuple[Array, Array]:
+    """The log-densities [draw, n] of records that are equal within rows, by the model and by that of the first ones."""
+
+    def at(key: Key, parameters: Parameters) -> tuple[Array, Array]:
+        some = jax.tree.map(lambda leaf: leaf[first], model.sample_records(key, parameters, len(rows)))
+        equal = jax.tree.map(lambda leaf: leaf[rows], some)
+        return model.log_density(parameters, equal), divided.log_density(parameters, some)[rows]
+
+    return jax.vmap(at)(jax.random.split(jax.random.key(1), NUM_DRAWS), parameters)

@@ -1,0 +1,229 @@
+"""What is hidden of each record, and how it is summed out: over a list, over a window of numbers, or in closed form.
+
+Given the parameters the records are independent. The density of what was released of record i is the sum
+Σ_x f(x | θ, i) η(v_i | x), in one dimension or over few combinations. The densities η of the channels do not depend on
+θ. They are computed once.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.special import logsumexp
+
+from dpjax._util.hoist import hoist
+from dpjax._util.pytree import PyTree, static
+from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.models.simulation import parameter_shapes
+from dpjax.numerics import leading_size, proper_density, select_indices
+from dpjax.release.fields import FieldValues
+
+__all__ = ["Listed", "NormalField", "Terms", "Windows"]
+
+
+class Terms(PyTree, abstract=True):
+    """The densities of what was released of m records, with what is hidden of them summed out.
+
+    Fields that are shared by all kinds: `known`, the records [m] with whatever stands in the place of what is hidden.
+    """
+
+    known: Records
+
+    def build(self, model: Model) -> Callable[[Parameters], Array]:
+        """``parameters -> [m]``: the log-density of what was released of each record."""
+        raise NotImplementedError
+
+    @property
+    def is_approximate(self) -> bool:
+        """Whether the sum may leave something out."""
+        return False
+
+    @property
+    def size(self) -> int:
+        """Over how many numbers is summed, for all records."""
+        return leading_size(self.known)
+
+    def left_out(self, model: Model, parameters: Parameters) -> Array:
+        """A bound [m] of what the sum leaves out of each density, relative to it."""
+        del model, parameters
+        return jnp.zeros(leading_size(self.known))
+
+    def draw(self, key: Key, model: Model, parameters: Parameters, rows: Array) -> Records:
+        """A draw of the records of these rows [n], given what was released of them."""
+        raise NotImplementedError
+
+
+class Listed(Terms):
+    """Hidden fields of which all values are listed, or none that are hidden.
+
+    Attributes
+    ----------
+    values
+        The combinations of the hidden fields' values [c]; empty if nothing is hidden.
+    log_released
+        The log-density [c, m] of what was released, given each of them.
+    """
+
+    known: Records
+    values: Records
+    log_released: Array
+
+    @property
+    def size(self) -> int:
+        """The combinations of all records."""
+        return int(self.log_released.size)
+
+    def build(self, model: Model) -> Callable[[Parameters], Array]:
+        """See `Terms`."""
+        weights = self._build_weights(model)
+        return lambda parameters: proper_density(logsumexp(weights(parameters), axis=0))
+
+    def _build_weights(self, model: Model) -> Callable[[Parameters], Array]:
+        """``parameters -> [c, m]``: the log-density of each record with these values, and of what was released."""
+
+        def weigh(parameters: Parameters, values: Records, known: Records, log_released: Array) -> Array:
+            if not values:
+                return model.log_density(parameters, known)[None] + log_released
+            if model.exchangeable and set(values) == set(known):
+                return model.log_density(parameters, values)[:, None] + log_released
+
+            def everywhere(level: Records) -> Array:
+                filled = {name: jnp.broadcast_to(leaf, known[name].shape) for name, leaf in level.items()}
+                return model.log_density(parameters, known | filled)
+
+            return jax.vmap(everywhere)(values) + log_released
+
+        call = hoist(weigh, parameter_shapes(model), self.values, self.known, self.log_released)
+        return lambda parameters: proper_density(call(parameters))
+
+    def draw(self, key: Key, model: Model, parameters: Parameters, rows: Array) -> Records:
+        """See `Terms`."""
+        drawn = jax.tree.map(lambda leaf: leaf[rows], self.known)
+        if not self.values:
+            return drawn
+        weights = self._build_weights(model)(parameters)[:, rows]
+        cells, _ = select_indices(weights, jax.random.uniform(key, rows.shape))
+        return drawn | jax.tree.map(lambda leaf: leaf[cells], self.values)
+
+
+class Windows(Terms):
+    """One hidden field of whole numbers, summed over a window of its own for each record.
+
+    Attributes
+    ----------
+    low
+        The least number of each window [m].
+    stride
+        How far apart the numbers of each window are [m].
+    log_released
+        The log-density [w, m] of what was released, given each number of the window; with the logarithm of the stride.
+    log_outside
+        The logarithm [m] of the largest such density outside of the window.
+    seen
+        Of which records something was released [m].
+    field
+        The name of the field.
+    """
+
+    known: Records
+    low: Array
+    stride: Array
+    log_released: Array
+    log_outside: Array
+    seen: Array
+    field: str = static()
+
+    @property
+    def is_approximate(self) -> bool:
+        """A window leaves out what is beyond it."""
+        return True
+
+    @property
+    def size(self) -> int:
+        """The numbers of all windows."""
+        return int(self.log_released.size)
+
+    @property
+    def numbers(self) -> Array:
+        """The numbers of the windows [w, m]."""
+        steps = jnp.arange(self.log_released.shape[0], dtype=self.low.dtype)
+        return self.low[None] + self.stride[None] * steps[:, None]
+
+    def _build_densities(self, model: Model) -> Callable[[Parameters], Array]:
+        """``parameters -> [w, m]``: the log-density of each record with each number in it."""
+
+        def weigh(parameters: Parameters, numbers: Array, known: Records) -> Array:
+            return jax.vmap(lambda row: model.log_density(parameters, known | {self.field: row}))(numbers)
+
+        call = hoist(weigh, parameter_shapes(model), self.numbers, self.known)
+        return lambda parameters: proper_density(call(parameters))
+
+    def build(self, model: Model) -> Callable[[Parameters], Array]:
+        """See `Terms`."""
+        densities = self._build_densities(model)
+
+        def log_density(parameters: Parameters) -> Array:
+            total = logsumexp(densities(parameters) + self.log_released, axis=0)
+            return jnp.where(self.seen, total, 0)
+
+        return log_density
+
+    def left_out(self, model: Model, parameters: Parameters) -> Array:
+        """See `Terms`: the largest density of the release outside of the window times what the model has there."""
+        densities = self._build_densities(model)(parameters)
+        rounding = len(densities) * jnp.finfo(densities.dtype).eps
+        within = self.stride.astype(densities.dtype) * jnp.sum(jnp.exp(densities), axis=0)
+        beyond = jnp.maximum(1 - within, rounding)
+        bound = jnp.exp(self.log_outside + jnp.log(beyond) - logsumexp(densities + self.log_released, axis=0))
+        return jnp.where(self.seen, bound, 0)
+
+    def errors_of_strides(self, model: Model, parameters: Parameters, strides: tuple[int, ...]) -> Array:
+        """By how much the log-densities [m] of sums over every second number, say, are off: [stride, m]."""
+        weights = self._build_densities(model)(parameters) + self.log_released
+        whole = logsumexp(weights, axis=0)
+        sums = [logsumexp(weights[::stride], axis=0) + jnp.log(stride) for stride in strides]
+        return jnp.abs(jnp.stack(sums) - whole[None])
+
+    def draw(self, key: Key, model: Model, parameters: Parameters, rows: Array) -> Records:
+        """See `Terms`; the stride must be 1."""
+        seen_key, fresh_key = jax.random.split(key)
+        weights = (self._build_densities(model)(parameters) + self.log_released)[:, rows]
+        places, _ = select_indices(weights, jax.random.uniform(seen_key, rows.shape))
+        fresh = model.sample_records(fresh_key, parameters, len(rows))[self.field]
+        chosen = jnp.where(self.seen[rows], self.low[rows] + places.astype(self.low.dtype), fresh)
+        return jax.tree.map(lambda leaf: leaf[rows], self.known) | {self.field: chosen}
+
+
+class NormalField(Terms):
+    """One hidden field that is Normal given the parameters, behind noise with which its sum has a closed form.
+
+    Attributes
+    ----------
+    released
+        What was released of the field.
+    seen
+        Of which records something was released [m].
+    """
+
+    known: Records
+    released: FieldValues
+    seen: Array
+
+    def build(self, model: Model) -> Callable[[Parameters], Array]:
+        """See `Terms`."""
+        channel: Any = self.released.channel
+        moments, values = model.normal_field, self.released.values
+        assert moments is not None
+        return lambda parameters: jnp.where(self.seen, channel.log_marginal_normal(values, *moments(parameters)), 0)
+
+    def draw(self, key: Key, model: Model, parameters: Parameters, rows: Array) -> Records:
+        """See `Terms`."""
+        assert model.normal_field is not None
+        seen_key, fresh_key = jax.random.split(key)
+        values, channel = self.released.values[rows], self.released.channel
+        mean, scale = (jnp.broadcast_to(one, self.seen.shape)[rows] for one in model.normal_field(parameters))
+        drawn = channel.sample_latent_normal(seen_key, values, mean, scale)
+        fresh = mean + scale * jax.random.normal(fresh_key, mean.shape, mean.dtype)
+        found = jnp.where(self.seen[rows], drawn, fresh).astype(self.known[self.released.field].dtype)
+        return jax.tree.map(lambda leaf: leaf[rows], self.known) | {self.released.field: found}

@@ -1,0 +1,138 @@
+"""A run of `dpjax.sample` in which the records are summed out and the parameters move alone."""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax.data_augmentation.parameters import Tuning
+from dpjax.data_augmentation.parameters.kernels import SteppedKernel
+from dpjax.data_augmentation.problem import Problem
+from dpjax.data_augmentation.summed_out import summed_state
+from dpjax.data_augmentation.summed_out.likelihood import LEFT_OUT, MOST_LEFT_OUT
+from dpjax.mcmc.climb import Ascent, fit_to, settle
+from dpjax.mcmc.run import MIN_WINDOW, Kernel, PosteriorRun, advance_chains, next_step
+from dpjax.mcmc.step import search_from
+from dpjax.models.programs import jit_model
+from dpjax.models.simulation import GibbsState
+from dpjax.runtime.chunk import CHAIN_AXES, Segment
+from dpjax.runtime.devices import gather_to_host, over_devices
+from dpjax.runtime.run import Run, Status
+
+__all__ = ["AloneRun", "make_run_alone", "warn_of_left_out"]
+
+MOST_ATTEMPTS = 2
+"""Most runs that are made again with wider windows."""
+
+NUM_DRAWS = 64
+"""Draws to which windows are fitted anew."""
+
+GROWING = (1, 1, 2, 4, 8)
+"""Lengths of the warm-up windows, in twentieths of the warm-up; the rest finds the last step size."""
+
+REST = 4
+
+run_alone = jit_model(
+    over_devices(by_chain=Run.SHARED, made=CHAIN_AXES)(advance_chains),
+    static_argnames=("plan", "collect", "capacity", "mesh"),
+    ahead=True,
+    optimized=True,
+)
+"""The program of `advance_chains` with all optimisation: for large sums it takes half the time."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AloneRun(PosteriorRun):
+    """A run of parameters alone: each chain searches for its step size while it moves, in the warm-up."""
+
+    ascent: Ascent
+    attempt: int = 0
+
+    def begin(self, look: Callable[[], Status]) -> Status:
+        """The status before the first step, with chains where they have climbed to."""
+        del look
+        start = partial(summed_state, self.problem.plan, likelihood=self.problem.swept_release)
+        return self.open(jax.vmap(start)(self.ascent.starts), self.ascent.tuning, None)
+
+    def widened(self, status: Status) -> "AloneRun | None":
+        """The run with windows fitted to the draws of one that left out too much, from where its chains are."""
+        if not self.is_done(status) or self.attempt == MOST_ATTEMPTS:
+            return None
+        left_out = status.draws.info.get(LEFT_OUT, np.zeros(1))
+        if np.max(left_out) <= MOST_LEFT_OUT:
+            return None
+        worst = np.argsort(left_out, axis=None)[::-1]
+        places = np.unravel_index(worst[:: max(len(worst) // NUM_DRAWS, 1)], left_out.shape)
+        draws = {name: jnp.asarray(leaf[places]) for name, leaf in status.draws.parameters.items()}
+        starts = gather_to_host(self.mesh, status.chains.state).parameters
+        return replace(
+            self,
+            problem=fit_to(self.problem, draws),
+            ascent=self.ascent._replace(starts=starts, tuning=status.kernel.tuning),
+            attempt=self.attempt + 1,
+        )
+
+    def before_draws(self, segment: int, kernel: Kernel, state: GibbsState) -> Status:
+        """The status at the start of a segment, without room for draws, with a new search in the warm-up."""
+        status = super().before_draws(segment, kernel, state)
+        if kernel.tuning is None or not isinstance(self.problem.plan.parameter_kernel, SteppedKernel):
+            return status
+        given: Any = kernel.tuning.step_size
+        step_size = np.ones((), given.dtype) if isinstance(given, jax.ShapeDtypeStruct) else np.asarray(given)
+        search = search_from(step_size, self.keys.chains.shape[-1], self.schedule[segment].phase == "warm-up")
+        return status._replace(chains=status.chains._replace(search=search))
+
+    def adapt_step(self, segment: int, tuning: Tuning | None, state: GibbsState) -> Tuning | None:
+        """The tuning as it is: the step size was found by the chains."""
+        return tuning
+
+    def adapt_kernel(self, status: Status) -> Kernel:
+        """The kernel of the next segment, with the step size that the chains have found in the mean."""
+        search, tuning = status.chains.search, status.kernel.tuning
+        if search is not None:
+            found = np.mean(np.asarray(gather_to_host(self.mesh, search).averaging.log_step_size_avg))
+            tuning = tuning._replace(step_size=jnp.asarray(np.exp(found), tuning.step_size.dtype))
+        return super().adapt_kernel(status._replace(kernel=status.kernel._replace(tuning=tuning)))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LargeAloneRun(AloneRun):
+    """A run of parameters alone whose gradients take nearly all of its time."""
+
+    PROGRAM: ClassVar[Callable[..., Any]] = staticmethod(run_alone)
+
+
+def warn_of_left_out(info: dict[str, np.ndarray], stacklevel: int) -> None:
+    """Warn if windows of whole numbers left out more of the likelihood than they may."""
+    largest = float(np.max(info.get(LEFT_OUT, np.zeros(1)), initial=0.0))
+    if largest > MOST_LEFT_OUT:
+        text = f"The sums over hidden numbers may leave out a share of {largest:.2g} of the likelihood at some draws"
+        remedy = "Look at info['left_out'], or impute the records: imputation=dpjax.imwg()."
+        warnings.warn(f"{text}. {remedy}", stacklevel=stacklevel + 1)
+
+
+def make_run_alone(
+    problem: Problem, num_warmup: int, num_samples: int, thin: int, initial: Any, **given: Any
+) -> AloneRun:
+    """The run of a problem whose records are summed out, with chains at modes, or at `initial` [chain, ...]."""
+    keys = given["keys"]
+    settled, ascent = settle(problem, keys.starts[0], initial, len(keys.chains))
+    schedule = make_growing_schedule(num_warmup, num_samples, thin)
+    kind = LargeAloneRun if settled.swept_release.is_large else AloneRun
+    return kind(problem=settled, ascent=ascent, schedule=schedule, **given)
+
+
+def make_growing_schedule(num_warmup: int, num_samples: int, thin: int) -> tuple[Segment, ...]:
+    """The segments of a run whose draws depend on each other little: all draws of a window are fitted to."""
+    unit = num_warmup // (sum(GROWING) + REST)
+    segments: list[Segment] = []
+    for length in GROWING if unit >= MIN_WINDOW else ():
+        segments.append(Segment("warm-up", next_step(segments), unit * length, 1, tune=True))
+    if rest := num_warmup - next_step(segments):
+        segments.append(Segment("warm-up", next_step(segments), rest, 1))
+    return (*segments, Segment("sampling", num_warmup, num_samples, thin))

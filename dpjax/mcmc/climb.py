@@ -1,0 +1,143 @@
+"""Where parameters that move alone start: near modes climbed to from the prior, whitened by the curvature there.
+
+Chains climb separately, each from the best of some draws from the prior, so that different chains find different modes.
+From prior draws themselves the first trajectories would be hundreds of gradients long.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from dpjax._util.validation import fail
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density, fit_to_prior
+from dpjax.data_augmentation.problem import Problem
+from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out, thin
+from dpjax.models.programs import jit_model
+from dpjax.models.unconstrained import constrain, to_vector
+from dpjax.numerics.linear_algebra import factorize, product
+
+__all__ = ["Ascent", "fit_to", "settle"]
+
+NUM_CANDIDATES = 100
+"""Draws from the prior among which a chain's climb begins."""
+
+TEMPERATURE = 4.0
+"""The candidates are chosen by the likelihood to the power of its inverse."""
+
+NUM_STEPS, FIRST_RATE, LAST_RATE = 300, 0.1, 1e-3
+"""Steps of Adam, and its first and last rate, in prior standard deviations."""
+
+LEAST_CURVATURE = 0.1
+"""Of the precision of the prior: directions in which the density curves less are as wide as that."""
+
+
+class Ascent(NamedTuple):
+    """What the climbs lead to.
+
+    Attributes
+    ----------
+    starts
+        Where chains start [chain, ...].
+    log_density
+        The log-density [chain] there.
+    tuning
+        The whitening by the curvature at the best of them.
+    modes
+        Where the climbs end [chain, ...].
+    """
+
+    starts: Parameters
+    log_density: Array
+    tuning: Tuning
+    modes: Parameters
+
+
+@partial(jit_model, static_argnames=("num_chains",))
+def climb_to_modes(
+    model: Model, likelihood: MarginalLikelihood, key: Key, initial: Parameters | None, num_chains: int
+) -> Ascent:
+    """The modes of p(parameters | release) that chains climb to, from `initial` [chain, ...] or from the prior."""
+    prior_key, shape_key, candidate_key = jax.random.split(key, 3)
+    log_likelihood, prior = likelihood.build(), fit_to_prior(prior_key, model)
+    unravel = to_vector(model, model.sample_prior(shape_key))[1]
+    target = build_log_density(model, prior, unravel, log_likelihood)
+
+    def begin(key: Key) -> Array:
+        draw_key, choice_key = jax.random.split(key)
+        vectors = jax.vmap(lambda key: to_vector(model, model.sample_prior(key))[0])(
+            jax.random.split(draw_key, NUM_CANDIDATES)
+        )
+        whitened = jax.vmap(prior.whiten)(vectors)
+        score = jax.lax.map(target, whitened) / TEMPERATURE
+        return whitened[jnp.argmax(score + jax.random.gumbel(choice_key, score.shape))]
+
+    keys = jax.random.split(candidate_key, num_chains)
+    first = (
+        jax.lax.map(begin, keys)
+        if initial is None
+        else jax.vmap(lambda one: prior.whiten(to_vector(model, one)[0]))(initial)
+    )
+    modes, densities = jax.lax.map(partial(ascend, target), first)
+    best = modes[jnp.argmax(jnp.where(jnp.isnan(densities), -jnp.inf, densities))]
+    tuning = whiten_about(prior, target, best)
+    ends = jax.vmap(lambda mode: constrain(model, unravel(prior.colour(mode))))(modes)
+    return Ascent(ends if initial is None else initial, densities, tuning, ends)
+
+
+def ascend(target: Callable[[Array], Array], start: Array) -> tuple[Array, Array]:
+    """The end of a climb by Adam (Kingma and Ba 2015), and the log-density [] there."""
+    rule = optax.adam(optax.exponential_decay(FIRST_RATE, NUM_STEPS, LAST_RATE / FIRST_RATE))
+
+    def step(carry: tuple[Array, Any], _: None) -> tuple[tuple[Array, Any], None]:
+        place, memory = carry
+        slope = jnp.nan_to_num(jax.grad(target)(place), posinf=0.0, neginf=0.0)
+        with jax.numpy_dtype_promotion("standard"):  # as optax has it
+            change, memory = rule.update(-slope, memory, place)
+        return (place + change, memory), None
+
+    (place, _), _ = jax.lax.scan(step, (start, rule.init(start)), None, NUM_STEPS)
+    return place, target(place)
+
+
+def whiten_about(prior: Tuning, target: Callable[[Array], Array], mode: Array) -> Tuning:
+    """The whitening by the curvature at a mode, which is given in the coordinates of the prior's whitening."""
+    slope = jax.grad(target)
+    basis = jnp.eye(mode.size, dtype=mode.dtype)
+    hessian = jax.lax.map(lambda direction: jax.jvp(slope, (mode,), (direction,))[1], basis)
+    values, vectors = jnp.linalg.eigh(-jnp.nan_to_num(hessian + hessian.T) / 2)
+    scales = 1 / jnp.sqrt(jnp.maximum(values, LEAST_CURVATURE))
+    factor = product(prior.factor, vectors * scales[None])
+    covariance = product(factor, factor.T)
+    return Tuning(prior.colour(mode), factorize(covariance), jnp.ones((), mode.dtype))
+
+
+def settle(problem: Problem, key: Key, initial: Parameters | None, num_chains: int) -> tuple[Problem, Ascent]:
+    """The problem with windows fitted to where the parameters will be, and where chains start.
+
+    Raises
+    ------
+    ValueError
+        If the density is not positive where the climbs end.
+    """
+    climb = climb_to_modes if problem.swept_release.is_large else climb_to_modes.unoptimized
+    ascent = climb(problem.model, problem.swept_release, key, initial, num_chains)
+    if not np.any(np.isfinite(ascent.log_density)):
+        given = "a release of zero or undefined density at all modes climbed to from the prior"
+        remedy = "Check that the model, with parameters from the prior, can give such values. Or pass `initial`."
+        fail("release", given, "positive density somewhere", remedy)
+    problem = replace(problem, likelihood=problem.swept_release)
+    return fit_to(problem, ascent.modes) if problem.swept_release.is_approximate else problem, ascent
+
+
+def fit_to(problem: Problem, parameters: Parameters) -> Problem:
+    """The problem with windows fitted to parameters [draw, ...]."""
+    likelihood = sum_out(problem.model, problem.release, parameters)
+    # Of records that are drawn every number is possible.
+    return replace(problem, likelihood=likelihood if problem.plan.draws_records else thin(likelihood, parameters))

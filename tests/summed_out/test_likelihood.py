@@ -1,0 +1,236 @@
+"""The likelihood with hidden records summed out: against sums in NumPy and SciPy, which share no code with it."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from scipy import integrate, special, stats
+
+import dpjax
+from dpjax._util.hoist import hoist
+from dpjax.data_augmentation.summed_out.likelihood import as_microdata
+from dpjax.data_augmentation.summed_out.rows import group_records
+from dpjax.data_augmentation.summed_out.windows import Reach, first_windows, make_windows, thin_windows
+
+EXPOSURE = np.array([2.0, 0.5, 8.0])
+RELEASED = [7, -2, 31]
+NUMBERS = np.arange(400)
+
+
+def cases(exposure=None, y=None):
+    rate = numpyro.sample("rate", dist.Gamma(2.0, 1.0))
+    slope = numpyro.sample("slope", dist.Normal(0.0, 1.0))
+    with numpyro.plate("areas", len(exposure)):
+        numpyro.sample("y", dist.Poisson(exposure * rate * jnp.exp(slope)), obs=y)
+
+
+@pytest.fixture(scope="module")
+def model() -> dpjax.Model:
+    return dpjax.from_numpyro(cases, ["y"], exposure=EXPOSURE)
+
+
+@pytest.fixture(scope="module")
+def counts() -> dpjax.LocalRelease:
+    return dpjax.LocalRelease(RELEASED, dpjax.DiscreteLaplace(2.0), "y")
+
+
+def at(rate: float, slope: float = 0.0) -> dict[str, Any]:
+    return {"rate": jnp.asarray(rate), "slope": jnp.asarray(slope)}
+
+
+def enumerated(rate: float, released: Any = RELEASED, scale: float = 2.0) -> np.ndarray:
+    """The joint log-probability [n, count] of each count and of what was released of it."""
+    of_noise = stats.dlaplace.logpmf(np.asarray(released)[:, None] - NUMBERS, 1 / scale)
+    return stats.poisson.logpmf(NUMBERS, EXPOSURE[:, None] * rate) + of_noise
+
+
+@pytest.mark.parametrize("rate", [0.01, 3.0])
+def test_counts_are_summed_over_and_offsets_are_not_forgotten(model, counts, rate):
+    likelihood = dpjax.marginal_likelihood(model, counts)
+    expected = special.logsumexp(enumerated(rate), axis=1).sum()
+    np.testing.assert_allclose(likelihood(at(rate)), expected, rtol=1e-5 if jnp.zeros(()).dtype == np.float32 else 1e-9)
+
+
+def test_a_value_far_from_the_model_is_right_and_the_bound_says_when_windows_must_grow(counts, model):
+    far = dpjax.LocalRelease([100, -2, 31], dpjax.DiscreteLaplace(2.0), "y")
+    narrow, near = dpjax.marginal_likelihood(model, far), at(2.5)
+    fitted = dpjax.marginal_likelihood(model, far, jax.tree.map(lambda leaf: leaf[None], near))
+    expected = special.logsumexp(enumerated(2.5, [100, -2, 31]), axis=1).sum()
+    off = abs(float(narrow(near)) - expected)
+    assert off > 0.1
+    assert float(narrow.left_out(near)) > np.expm1(off)
+    np.testing.assert_allclose(fitted(near), expected, rtol=1e-5)
+    assert float(fitted.left_out(near)) < 1e-6
+
+
+def test_windows_that_are_too_small_on_purpose_are_reported(model, counts):
+    people = as_microdata(counts)
+    known = people.hold(model.sample_records(jax.random.key(0), at(3.0), 3))
+    windows, look = first_windows(model, people, "y", known)
+    few = make_windows(model, people, "y", known, Reach(np.array([3, 0, 20]), np.array([9, 5, 25])), look)
+    exact, found = enumerated(3.0), np.asarray(windows.left_out(model, at(3.0)))
+    assert np.all(found < 1e-6)
+    inside = (np.asarray(few.low)[:, None] <= NUMBERS) & (np.asarray(few.low)[:, None] + 8 > NUMBERS)
+    left_out = special.logsumexp(np.where(inside, -np.inf, exact), axis=1) - special.logsumexp(
+        np.where(inside, exact, -np.inf), axis=1
+    )
+    assert np.all(np.asarray(few.left_out(model, at(3.0))) >= np.exp(left_out) * (1 - 1e-5))
+
+
+def test_gradients_and_batches_are_those_of_the_sum(model, counts):
+    likelihood = dpjax.marginal_likelihood(model, counts)
+    step = 1e-3
+    slopes = jax.jit(jax.vmap(jax.grad(lambda rate: likelihood(at(rate)))))(jnp.array([2.0, 3.0]))
+    for rate, slope in zip((2.0, 3.0), slopes, strict=True):
+        ends = [special.logsumexp(enumerated(rate + sign * step), axis=1).sum() for sign in (-1, 1)]
+        np.testing.assert_allclose(slope, (ends[1] - ends[0]) / (2 * step), rtol=1e-3)
+
+
+def test_records_are_drawn_from_their_conditional_distribution(model, counts):
+    likelihood = dpjax.marginal_likelihood(model, counts)
+    draw = jax.jit(jax.vmap(lambda key: likelihood.sample_records(key, at(3.0))["y"]))
+    drawn = np.asarray(draw(jax.random.split(jax.random.key(1), 4_000)))
+    weights = special.softmax(enumerated(3.0), axis=1)
+    mean = weights @ NUMBERS
+    error = np.sqrt((weights @ NUMBERS**2 - mean**2) / len(drawn))
+    assert np.all(np.abs(drawn.mean(axis=0) - mean) < 5 * error)
+
+
+def test_thinned_windows_agree_where_the_noise_is_smooth():
+    exposure = np.full(400, 40.0)
+    model = dpjax.from_numpyro(cases, ["y"], exposure=exposure)
+    release = dpjax.LocalRelease(170 + np.arange(400) % 60, dpjax.DiscreteGaussian(12.0), "y")
+    near, draws = at(5.0), jax.tree.map(lambda leaf: leaf[None], at(5.0))
+    whole = dpjax.marginal_likelihood(model, release, draws)
+    thinned = thin_windows(whole.model, whole.terms, draws)
+    assert thinned.log_released.shape[0] * 2 <= whole.terms.log_released.shape[0]
+    np.testing.assert_allclose(
+        jnp.sum(whole.weights * thinned.build(whole.model)(near)),
+        whole(near),
+        rtol=1e-6 if jnp.zeros(()).dtype == np.float32 else 1e-10,
+    )
+
+
+def answers(group=None, y=None):
+    with numpyro.plate("groups", 2):
+        logit = numpyro.sample("logit", dist.Normal(0.0, 1.0))
+    share = jax.nn.sigmoid(logit)
+    with numpyro.plate("people", len(group)):
+        numpyro.sample("y", dist.Categorical(jnp.stack([1 - share[group], share[group]], axis=-1)), obs=y)
+
+
+def test_equal_answers_are_one_row_and_draws_are_made_for_each_person():
+    rng = np.random.default_rng(0)
+    group, y = rng.integers(0, 2, 500), rng.integers(0, 2, 500)
+    model = dpjax.from_numpyro(answers, ["y"], group=group)
+    release = dpjax.LocalRelease(y, dpjax.RandomizedResponse(keep=0.75, num_categories=2), "y")
+    likelihood, share = dpjax.marginal_likelihood(model, release), np.array([0.3, 0.6])
+    assert likelihood.weights.shape == (4,)
+    probability = 0.25 + share[group] / 2
+    expected = np.sum(np.log(np.where(y == 1, probability, 1 - probability)))
+    np.testing.assert_allclose(likelihood({"logit": special.logit(share)}), expected, rtol=1e-5)
+    drawn = likelihood.sample_records(jax.random.key(1), {"logit": special.logit(share)})["y"]
+    of_one = np.where(y == 1, 0.75 * share[group] / probability, 0.25 * share[group] / (1 - probability))
+    assert abs(np.sum(np.asarray(drawn) - of_one)) < 5 * np.sqrt(np.sum(of_one * (1 - of_one)))
+    # Those of one row are independent of each other.
+    assert len(set(np.asarray(drawn)[likelihood.rows == 0].tolist())) == 2
+
+
+def by_place(y=None):
+    with numpyro.plate("places", 80):
+        logit = numpyro.sample("logit", dist.Normal(0.0, 1.0))
+    shares = jax.nn.sigmoid(logit)
+    with numpyro.plate("people", 80):
+        numpyro.sample("y", dist.Categorical(jnp.stack([1 - shares, shares], axis=-1)), obs=y)
+
+
+def test_people_who_differ_by_their_place_are_not_merged():
+    model = dpjax.from_numpyro(by_place, ["y"])
+    release = dpjax.LocalRelease(np.arange(80) % 2, dpjax.RandomizedResponse(keep=0.75, num_categories=2), "y")
+    assert len(group_records(model, as_microdata(release)).weights) == 80
+
+
+NORMALS = [
+    (dpjax.Laplace(1.5), lambda noise: stats.laplace.pdf(noise, scale=1.5)),
+    (dpjax.Gaussian(1.5), lambda noise: stats.norm.pdf(noise, scale=1.5)),
+]
+
+
+@pytest.mark.parametrize(("channel", "density"), NORMALS, ids=["laplace", "gaussian"])
+def test_a_normal_field_has_a_closed_form(channel, density):
+    model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    release = dpjax.LocalRelease([1.0, 9.0], channel, "y")
+    likelihood = dpjax.marginal_likelihood(model, release)
+
+    def integral(value: float) -> float:
+        def at_one(y: float) -> float:
+            return stats.norm.pdf(y, 0.5, 2.0) * density(value - y)
+
+        return integrate.quad(at_one, -30, 40, points=[value, 0.5], limit=200)[0]
+
+    expected = sum(np.log(integral(value)) for value in (1.0, 9.0))
+    np.testing.assert_allclose(likelihood({"mean": jnp.asarray(0.5)}), expected, rtol=1e-5)
+
+
+def areas(x=None, y=None):
+    slope = numpyro.sample("slope", dist.Normal(0.0, 1.0))
+    spread = numpyro.sample("spread", dist.HalfNormal(1.0))
+    with numpyro.plate("areas", len(x)):
+        numpyro.sample("y", dist.Normal(slope * x, spread), obs=y)
+
+
+def test_estimates_with_their_own_standard_errors_have_the_closed_form_of_fay_and_herriot():
+    x, values, errors = np.array([0.5, 1.0, -2.0]), np.array([1.0, 0.3, -3.0]), np.array([0.2, 1.0, 3.0])
+    model = dpjax.from_numpyro(areas, ["y"], x=x)
+    likelihood = dpjax.marginal_likelihood(model, dpjax.LocalRelease(values, dpjax.Gaussian(errors), "y"))
+    expected = stats.norm.logpdf(values, 0.7 * x, np.sqrt(0.9**2 + errors**2)).sum()
+    found = likelihood({"slope": jnp.asarray(0.7), "spread": jnp.asarray(0.9)})
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def outcome(n):
+    share = numpyro.sample("share", dist.Beta(2.0, 2.0))
+    slope = numpyro.sample("slope", dist.Normal(0.0, 1.0))
+    with numpyro.plate("people", n):
+        label = numpyro.sample("label", dist.Bernoulli(share))
+        numpyro.sample("y", dist.Normal(slope * label, 1.0))
+
+
+def test_labels_hidden_beside_an_exact_outcome_are_summed_over_and_missing_ones_too():
+    label, y = np.array([0, 1, 1, 0]), np.array([0.3, 1.2, -0.4, 2.0])
+    missing = np.array([False, False, True, False])
+    kept = dpjax.RandomizedResponse(keep=0.8, num_categories=2)
+    release = dpjax.Microdata({"label": (label, kept), "y": (y, dpjax.Exact())}, {"label": missing})
+    with jax.numpy_dtype_promotion("standard"):  # as NumPyro has it
+        likelihood = dpjax.marginal_likelihood(dpjax.from_numpyro(outcome, ["label", "y"]), release)
+        found = likelihood({"share": jnp.asarray(0.6), "slope": jnp.asarray(0.6)})
+    of_label = np.where(missing[:, None], 1.0, np.where(label[:, None] == [0, 1], 0.8, 0.2))
+    of_y = stats.norm.pdf(y[:, None], [0.0, 0.6])
+    expected = np.log(np.sum([0.4, 0.6] * of_label * of_y, axis=1)).sum()
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_what_cannot_be_summed_out_is_refused_by_name(model):
+    release = dpjax.Release([3.0], dpjax.Laplace(1.0), dpjax.statistics.total("y"), n=3)
+    with pytest.raises(ValueError, match="release: given a sum over the records; expected values of single records"):
+        dpjax.marginal_likelihood(model, release)
+    ages = dpjax.from_numpyro(areas, ["y"], x=np.ones(2))
+    rounded = dpjax.LocalRelease([1.0, 2.0], dpjax.Rounded(dpjax.Laplace(1.0), 1.0), "y")
+    with pytest.raises(ValueError, match="given the hidden field 'y'"):
+        dpjax.marginal_likelihood(ages, rounded)
+
+
+def test_what_does_not_depend_on_the_argument_is_computed_once():
+    def function(one: jax.Array, other: jax.Array) -> dict[str, jax.Array]:
+        return {"a": one * jnp.sin(other), "b": jnp.cos(other), "c": one + 1.0}
+
+    left = hoist(function, jnp.zeros(()), jnp.asarray(2.0))
+    program = str(jax.make_jaxpr(left)(jnp.asarray(3.0)))
+    assert "sin" not in program
+    assert "cos" not in program
+    expected = function(jnp.asarray(3.0), jnp.asarray(2.0))
+    assert jax.tree.map(float, left(jnp.asarray(3.0))) == jax.tree.map(float, expected)
