@@ -28,6 +28,7 @@ BENCHMARKS = (
     "head_to_head",
     "comparison",
     "kernel_choice",
+    "summed_out",
     "noisy_gradients",
 )
 

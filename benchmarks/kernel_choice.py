@@ -88,7 +88,13 @@ def measure_kernel(case: str, model: dpjax.Model, release: Any, choice: Any, qui
     The figures are the means and the extremes of several runs.
     """
     warmup, samples = QUICK_STEPS if quick else STEPS
-    settings = {"parameter_kernel": choice, "refresh": False, "num_chains": CHAINS, "progress": False}
+    settings = {
+        "imputation": dpjax.imwg(),
+        "parameter_kernel": choice,
+        "refresh": False,
+        "num_chains": CHAINS,
+        "progress": False,
+    }
 
     def call(seed: int) -> dict[str, np.ndarray]:
         budget = {"num_warmup": warmup, "num_samples": samples}

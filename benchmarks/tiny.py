@@ -97,6 +97,7 @@ TINY: dict[str, dict[str, Change]] = {
         "RATES": to((1.0, 0.1)),
         "LANGEVIN": to(("logistic", 200, 10.0)),
     },
+    "summed_out": {"CASES": only("unrelated question, 260 answers"), "QUICK_STEPS": to((20, 20)), "CHAINS": to(1)},
     "kernel_choice": {
         "QUICK_NUMBERS": to((3,)),
         "RECORDS": to(6),

@@ -10,11 +10,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax.base import Parameters
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.parameters.kernels import SteppedKernel
 from dpjax.data_augmentation.problem import Problem
-from dpjax.data_augmentation.summed_out import summed_state
-from dpjax.data_augmentation.summed_out.likelihood import LEFT_OUT, MOST_LEFT_OUT
+from dpjax.data_augmentation.summed_out import sum_out, summed_state
+from dpjax.data_augmentation.summed_out.likelihood import LEFT_OUT, MOST_LEFT_OUT, error_of_thinning
 from dpjax.mcmc.climb import Ascent, fit_to, settle
 from dpjax.mcmc.run import MIN_WINDOW, Kernel, PosteriorRun, advance_chains, next_step
 from dpjax.mcmc.step import search_from
@@ -63,16 +64,19 @@ class AloneRun(PosteriorRun):
         """The run with windows fitted to the draws of one that left out too much, from where its chains are."""
         if not self.is_done(status) or self.attempt == MOST_ATTEMPTS:
             return None
-        left_out = status.draws.info.get(LEFT_OUT, np.zeros(1))
-        if np.max(left_out) <= MOST_LEFT_OUT:
+        left_out = status.draws.info.get(LEFT_OUT)
+        if left_out is None:
             return None
         worst = np.argsort(left_out, axis=None)[::-1]
         places = np.unravel_index(worst[:: max(len(worst) // NUM_DRAWS, 1)], left_out.shape)
         draws = {name: jnp.asarray(leaf[places]) for name, leaf in status.draws.parameters.items()}
+        problem = better_sums(self.problem, draws, bool(np.max(left_out) > MOST_LEFT_OUT))
+        if problem is None:
+            return None
         starts = gather_to_host(self.mesh, status.chains.state).parameters
         return replace(
             self,
-            problem=fit_to(self.problem, draws),
+            problem=problem,
             ascent=self.ascent._replace(starts=starts, tuning=status.kernel.tuning),
             attempt=self.attempt + 1,
         )
@@ -105,6 +109,18 @@ class LargeAloneRun(AloneRun):
     """A run of parameters alone whose gradients take nearly all of its time."""
 
     PROGRAM: ClassVar[Callable[..., Any]] = staticmethod(run_alone)
+
+
+def better_sums(problem: Problem, draws: Parameters, too_narrow: bool) -> Problem | None:
+    """The problem with better sums at draws [draw, ...]; None if those that it has are good enough."""
+    if too_narrow:
+        return fit_to(problem, draws)
+    present = problem.swept_release
+    if not present.is_thinned:
+        return None
+    whole = sum_out(problem.model, problem.release, draws)
+    good = error_of_thinning(present, whole, draws) <= max(MOST_LEFT_OUT, whole.rounding)
+    return None if good else replace(problem, likelihood=whole)
 
 
 def warn_of_left_out(info: dict[str, np.ndarray], stacklevel: int) -> None:

@@ -165,8 +165,8 @@ def groups(n, y=None):
 def test_the_same_model_in_numpyro():
     """Catches levels of a program's discrete sites that do not reach the exact draws."""
     release = dpjax.Microdata({"label": (LABELS, CHANNEL), "y": (OUTCOMES, dpjax.Exact())})
-    model = dpjax.from_numpyro(groups, ["label", "y"])
     with jax.numpy_dtype_promotion("standard"):
+        model = dpjax.from_numpyro(groups, ["label", "y"])
         posterior = sample(release, model, num_samples=12_000, imputation=dpjax.imwg())
     check(posterior.draws, grid(seen_through(LABELS), OUTCOMES))
 

@@ -1,5 +1,6 @@
 """The likelihood with hidden records summed out: against sums in NumPy and SciPy, which share no code with it."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -12,7 +13,9 @@ from scipy import integrate, special, stats
 
 import dpjax
 from dpjax._util.hoist import hoist
-from dpjax.data_augmentation.summed_out.likelihood import as_microdata
+from dpjax.data_augmentation.problem import augment
+from dpjax.data_augmentation.summed_out import windows
+from dpjax.data_augmentation.summed_out.likelihood import as_microdata, error_of_thinning
 from dpjax.data_augmentation.summed_out.rows import group_records
 from dpjax.data_augmentation.summed_out.windows import Reach, first_windows, make_windows, thin_windows
 
@@ -100,6 +103,7 @@ def test_records_are_drawn_from_their_conditional_distribution(model, counts):
     assert np.all(np.abs(drawn.mean(axis=0) - mean) < 5 * error)
 
 
+@pytest.mark.x64
 def test_thinned_windows_agree_where_the_noise_is_smooth():
     exposure = np.full(400, 40.0)
     model = dpjax.from_numpyro(cases, ["y"], exposure=exposure)
@@ -113,6 +117,12 @@ def test_thinned_windows_agree_where_the_noise_is_smooth():
         whole(near),
         rtol=1e-6 if jnp.zeros(()).dtype == np.float32 else 1e-10,
     )
+    assert float(jnp.sum(thinned.left_out(whole.model, near))) < 1e-5
+    rare = replace(
+        whole.terms, log_released=whole.terms.log_released[::40] + np.log(40.0), stride=40 * whole.terms.stride
+    )
+    assert error_of_thinning(replace(whole, terms=rare), whole, draws) > 1e-3
+    assert error_of_thinning(replace(whole, terms=thinned), whole, draws) < 1e-2
 
 
 def answers(group=None, y=None):
@@ -212,6 +222,16 @@ def test_labels_hidden_beside_an_exact_outcome_are_summed_over_and_missing_ones_
     of_y = stats.norm.pdf(y[:, None], [0.0, 0.6])
     expected = np.log(np.sum([0.4, 0.6] * of_label * of_y, axis=1)).sum()
     np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_records_are_imputed_by_default_where_windows_would_be_too_long(model, monkeypatch):
+    """Catches a default that refuses noise which is wide against the memory for windows."""
+    wide = dpjax.LocalRelease([7, -2, 31], dpjax.DiscreteLaplace(3_000.0), "y")
+    assert augment(model, wide, allow_sums=True).plan.sums_out
+    monkeypatch.setattr(windows, "MAX_NUMBERS", 2**10)
+    assert not augment(model, wide, allow_sums=True).plan.sums_out
+    with pytest.raises(ValueError, match=r"release: given windows of .* numbers for each of 3 records"):
+        dpjax.marginal_likelihood(model, wide)
 
 
 def test_what_cannot_be_summed_out_is_refused_by_name(model):

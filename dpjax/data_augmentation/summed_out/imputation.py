@@ -70,7 +70,8 @@ def summed_out() -> SummedOut:
     Given the parameters such records are independent. What is hidden of each is summed over its possible values, over
     a window of whole numbers, or in closed form; see `dpjax.marginal_likelihood`. The parameters alone are moved, by
     NUTS unless ``parameter_kernel`` says otherwise. `dpjax.sample` does so by default wherever it can, for models
-    without an exact update of the parameters.
+    without an exact update of the parameters. In `dpjax.gibbs` and `dpjax.impute` it draws the records exactly given
+    the parameters.
 
     Raises
     ------
@@ -92,4 +93,16 @@ def prefers_sums(model: Model, release: PrivateRelease) -> bool:
         return False
     leaves = jax.tree.leaves(parameter_shapes(model))
     real = all(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves)
-    return real and not obstacle_to_sums(model, release) and (has_gradients(model) or sum(x.size for x in leaves) == 1)
+    possible = real and not obstacle_to_sums(model, release) and has_room(model, release)
+    return possible and (has_gradients(model) or sum(x.size for x in leaves) == 1)
+
+
+def has_room(model: Model, release: PrivateRelease) -> bool:
+    """Whether windows as wide as the noise are not too long for all records."""
+    if model.count_field is None:
+        return True
+    try:
+        sum_out(model, release)
+    except ValueError:
+        return False
+    return True

@@ -85,6 +85,16 @@ class MarginalLikelihood(PyTree):
         return self.terms.is_approximate
 
     @property
+    def rounding(self) -> float:
+        """The size of rounding errors of the log-density, which is a sum over the rows."""
+        return float(64 * len(self.weights) * jnp.finfo(self.weights.dtype).eps)
+
+    @property
+    def is_thinned(self) -> bool:
+        """Whether some numbers of the windows are left out."""
+        return isinstance(self.terms, Windows) and bool(np.any(np.asarray(self.terms.stride) > 1))
+
+    @property
     def is_large(self) -> bool:
         """Whether a gradient takes longer than what else a step is made of."""
         return self.terms.size > LARGE
@@ -219,6 +229,20 @@ def thin(likelihood: MarginalLikelihood, parameters: Parameters) -> MarginalLike
     if not isinstance(likelihood.terms, Windows):
         return likelihood
     return replace(likelihood, terms=thin_windows(likelihood.model, likelihood.terms, parameters))
+
+
+def error_of_thinning(thinned: MarginalLikelihood, whole: MarginalLikelihood, parameters: Parameters) -> float:
+    """The largest difference of two log-likelihoods at parameters [draw, ...]."""
+    errors = np.asarray(compare.unoptimized(thinned.model, thinned, whole, parameters))
+    return float(np.max(np.abs(errors)))
+
+
+@jit_model
+def compare(model: Model, thinned: MarginalLikelihood, whole: MarginalLikelihood, parameters: Parameters) -> Array:
+    """The differences [draw] of two log-likelihoods at parameters [draw, ...]."""
+    del model
+    one, other = thinned.build(), whole.build()
+    return jax.lax.map(lambda at: one(at) - other(at), parameters)
 
 
 @partial(jit_model, static_argnames=("n",))

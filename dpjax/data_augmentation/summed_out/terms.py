@@ -173,7 +173,9 @@ class Windows(Terms):
         """See `Terms`: the largest density of the release outside of the window times what the model has there."""
         densities = self._build_densities(model)(parameters)
         rounding = len(densities) * jnp.finfo(densities.dtype).eps
-        within = self.stride.astype(densities.dtype) * jnp.sum(jnp.exp(densities), axis=0)
+        # What pads a window with a stride is not summed over.
+        summed = jnp.where(self.log_released > -jnp.inf, jnp.exp(densities), 0)
+        within = self.stride.astype(densities.dtype) * jnp.sum(summed, axis=0)
         beyond = jnp.maximum(1 - within, rounding)
         bound = jnp.exp(self.log_outside + jnp.log(beyond) - logsumexp(densities + self.log_released, axis=0))
         return jnp.where(self.seen, bound, 0)

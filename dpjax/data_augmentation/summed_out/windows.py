@@ -210,6 +210,8 @@ def fit_windows(
     narrower = own.where(own.high - own.low < closed.high - closed.low, closed)
     reach, wider = narrower, closed.hull(own)
     for _ in range(MOST_TRIES):
+        if length_of(reach.where(found.seen, nothing)) * len(found.seen) > MAX_NUMBERS:
+            break  # the report says what is left out
         windows = make_windows(model, release, name, known, reach.where(found.seen, nothing), found)
         errors = np.max(np.asarray(measure.unoptimized(model, windows, parameters)), axis=0)
         if np.sum(errors) <= most:
@@ -229,7 +231,7 @@ def thin_windows(model: Model, windows: Windows, parameters: Parameters) -> Wind
     if width * n < MIN_THINNED or not strides:
         return windows
     errors = np.asarray(measure_strides.unoptimized(model, strides, windows, parameters))
-    good = np.max(errors, axis=0) <= max(MOST_STRIDE_ERROR / n, 8 * np.finfo(errors.dtype).eps)
+    good = np.max(errors, axis=0) <= max(MOST_STRIDE_ERROR / n, 32 * np.finfo(errors.dtype).eps)
     # A stride is good only if all smaller ones are.
     good = np.logical_and.accumulate(good, axis=0)
     stride = np.max(np.where(good, np.array(strides)[:, None], 1), axis=0)
@@ -256,11 +258,15 @@ def measure(model: Model, windows: Windows, parameters: Parameters) -> Array:
     return jax.lax.map(lambda one: windows.left_out(model, one), parameters)
 
 
+def length_of(reach: Reach) -> int:
+    """How long windows are that reach so far."""
+    return -(-(int(np.max(reach.high - reach.low)) + 1) // STEP) * STEP
+
+
 def make_windows(model: Model, release: Microdata, name: str, known: Records, reach: Reach, found: Look) -> Windows:
     """The windows that reach so far; all are as long as the longest."""
     low = reach.low.astype(np.int64)
-    width = int(np.max(reach.high - reach.low)) + 1
-    width = -(-width // STEP) * STEP
+    width = length_of(reach)
     if width * len(low) > MAX_NUMBERS:
         given = f"windows of {width:,} numbers for each of {len(low):,} records"
         expected = f"at most {MAX_NUMBERS:,} numbers in all"
