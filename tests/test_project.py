@@ -27,6 +27,34 @@ def tracked_files() -> list[Path]:
     return [ROOT / name for name in listing.split("\0") if name and (ROOT / name).is_file()]
 
 
+MOST_BYTES = 1_000_000
+BUILT = re.compile(
+    r"(?:^|/)(?:__pycache__|dist|site|build|\.?\w+_cache|[\w.-]+\.egg-info|\.venv[^/]*)/"
+    r"|(?:-(?:cache|atime)|\.(?:py[co]|so|o|a|whl|tar\.gz|pkl|npz))$"
+)
+"""What tools build: folders of caches and environments, compiled programs, packages."""
+
+
+def test_no_file_is_large_or_built():
+    """Compiled programs of a test run were once committed, 13 MB of them."""
+    names = [(path, path.relative_to(ROOT).as_posix()) for path in tracked_files()]
+    assert [name for path, name in names if path.stat().st_size > MOST_BYTES or BUILT.search(name)] == []
+
+
+@pytest.mark.parametrize(
+    ("name", "built"),
+    [
+        (".jax_cache/jit_run-d4660b59-cache", True),
+        ("dpjax/__pycache__/base.cpython-311.pyc", True),
+        ("dist/dpjax-0.1.0.tar.gz", True),
+        ("docs/images/demo.png", False),
+        ("tests/mcmc/test_site.py", False),
+    ],
+)
+def test_what_is_built_is_recognised(name, built):
+    assert bool(BUILT.search(name)) is built
+
+
 def test_version_is_the_same_everywhere():
     citation = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), re.M)
     newest = re.search(r"^## \[(\d.*?)\]", (ROOT / "CHANGELOG.md").read_text(), re.M)
