@@ -107,24 +107,36 @@ def signature_of(value: Any) -> str:
     return f"({', '.join(listed)})"
 
 
-def members(owner: type) -> Iterator[str]:
-    """The public methods and properties that dpjax wrote for a class."""
+def members(owner: type) -> dict[str, str]:
+    """The lines of the public methods and properties that dpjax wrote for a class, by name."""
+    found: dict[str, str] = {}
     for name, member in inspect.getmembers(owner):
         if name.startswith("_"):
             continue
         if isinstance(member, property):
-            yield name
+            found[name] = name
         elif inspect.isroutine(member) and is_called(member):
-            yield name + signature_of(member)
+            found[name] = name + signature_of(member)
+    return found
+
+
+def own_members(owner: type, public: set[Any]) -> list[str]:
+    """The members that no public base of a class has as they are: what is inherited is listed at the base."""
+    inherited = [members(base) for base in owner.__mro__[1:] if base in public]
+    return [line for name, line in members(owner).items() if all(line != known.get(name) for known in inherited)]
 
 
 def lines() -> list[str]:
-    """The interface as text."""
+    """The interface as text, each class once."""
     found: list[str] = []
-    for path, value in public_names():
+    names = list(public_names())
+    classes = {value for _, value in names if inspect.isclass(value) and value.__module__.startswith("dpjax")}
+    listed: set[Any] = set()
+    for path, value in names:
         found.append(path + signature_of(value))
-        is_own = inspect.isclass(value) and value.__module__.startswith("dpjax")
-        found += [f"{path}.{member}" for member in members(value)] if is_own else []
+        if inspect.isclass(value) and value in classes - listed:
+            listed.add(value)
+            found += [f"{path}.{member}" for member in own_members(value, classes)]
     return found
 
 

@@ -19,3 +19,31 @@ def changed(first, *, second=2):
 def test_a_changed_signature_is_seen():
     changed.__module__ = "dpjax"
     assert public_api.signature_of(changed) == "(first, *, second=2)"
+
+
+class Known:
+    def kept(self, first):
+        del first
+
+    def altered(self, first):
+        del first
+
+
+class Further(Known):
+    def kept(self, first):
+        del first
+
+    def altered(self, first, second):
+        del first, second
+
+    def own(self):
+        pass
+
+
+def test_what_is_inherited_as_it_is_is_listed_once(monkeypatch):
+    """At its base, where users read of it; a method with another signature is listed again."""
+    for method in (*vars(Known).values(), *vars(Further).values()):
+        if callable(method):
+            monkeypatch.setattr(method, "__module__", "dpjax")
+    assert public_api.own_members(Further, {Known, Further}) == ["altered(first, second)", "own()"]
+    assert public_api.own_members(Further, {Further}) == ["altered(first, second)", "kept(first)", "own()"]

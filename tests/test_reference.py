@@ -1,6 +1,7 @@
 """The reference says the truth: one entry for each parameter, in the order of the signature, and examples that run."""
 
 import importlib
+import importlib.util
 import inspect
 import re
 from collections.abc import Callable, Iterator
@@ -132,3 +133,15 @@ def test_every_public_name_has_an_example_that_runs():
 
 def test_exceptions_have_no_example():
     assert {path for path in WITHOUT_EXAMPLE if ">>>" in (resolve(path).__doc__ or "")} == set()
+
+
+def test_members_without_an_entry_elsewhere_are_shown():
+    """What a mechanism inherits from `Mechanism` is described there alone: it once filled the page 25 times."""
+    hook = importlib.util.spec_from_file_location("entries", PAGES[0].parents[1] / "hooks/entries.py")
+    module = importlib.util.module_from_spec(hook)
+    hook.loader.exec_module(module)
+    page = module.on_page_markdown("::: dpjax.Laplace\n\n::: dpjax.sample\n")
+    assert (
+        page
+        == "::: dpjax.Laplace\n    options:\n      inherited_members: [from_epsilon]\n\n::: dpjax.mcmc.sample.sample\n"
+    )

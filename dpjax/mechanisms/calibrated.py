@@ -15,13 +15,13 @@ PROMISES = {"epsilon", "delta", "rho", "sensitivity"}
 class OfScale:
     """A mechanism whose one number is the scale of its noise."""
 
-    constructor: ClassVar[str]
+    _constructor: ClassVar[str]
     """How the constructor of a promise is called."""
 
     def __new__(cls, *arguments: Any, **options: Any) -> Self:
         """An instance, or an error that names the constructor for what was passed in place of a scale."""
         if given := sorted(PROMISES & set(options) - {field.name for field in fields(cls)}):  # type: ignore[arg-type]
-            remedy = f"Pass the scale, or write dpjax.{cls.__name__}.{cls.constructor}."
+            remedy = f"Pass the scale, or write dpjax.{cls.__name__}.{cls._constructor}."
             fail(given[0], options[given[0]], "the scale of the noise", remedy, error=TypeError)
         return super().__new__(cls)
 
@@ -29,7 +29,7 @@ class OfScale:
 class FromEpsilon(OfScale):
     """A mechanism whose scale is sensitivity / ε."""
 
-    constructor: ClassVar[str] = "from_epsilon(epsilon, sensitivity)"
+    _constructor: ClassVar[str] = "from_epsilon(epsilon, sensitivity)"
 
     @classmethod
     def from_epsilon(cls, epsilon: float, sensitivity: float) -> Self:
@@ -59,7 +59,7 @@ class FromEpsilon(OfScale):
 class FromZCDP(OfScale):
     """A mechanism whose scale is sensitivity / √(2ρ)."""
 
-    constructor: ClassVar[str] = "from_zcdp(rho, sensitivity)"
+    _constructor: ClassVar[str] = "from_zcdp(rho, sensitivity)"
 
     @classmethod
     def from_zcdp(cls, rho: float, sensitivity: float) -> Self:
