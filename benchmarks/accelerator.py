@@ -22,8 +22,10 @@ from benchmarks.machine import all_cores
 from benchmarks.memory import answer_of
 from benchmarks.regression import make_model, parameters, simulated_release
 from benchmarks.rows import Row
+from benchmarks.summed_out import counties
 from benchmarks.timing import Timing, summarize
 from dpjax import mixture, models
+from dpjax.data_augmentation import parameter_kernel
 from dpjax.diagnostics import ess_bulk
 
 CHILD = "benchmarks.accelerator"
@@ -53,6 +55,16 @@ RUNS = {100: (1_024, 200), 10_000: (256, 100)}
 """Chains and draws of runs with every default, by the number of records."""
 
 WAYS: dict[str, dict[str, Any]] = {"every default": {}, "without refreshes": {"refresh": False}}
+
+ALONE: dict[str, Any] = {
+    "NUTS": None,
+    "HMC of 8 leapfrogs": parameter_kernel("hmc", num_leapfrogs=8),
+    "HMC of 16 leapfrogs": parameter_kernel("hmc", num_leapfrogs=16),
+}
+"""Kernels of parameters that move alone."""
+
+STEPS_ALONE = (300, 200)
+"""Steps of warm-up and sampling of such runs."""
 
 TABLES = 256
 """Chains of the sweeps that have no scan over records."""
@@ -154,22 +166,41 @@ def time_case(case: Case, compile_seconds: float, compiled: Any) -> Row:
 
 
 def time_run(name: str, n: int, chains: int, draws: int, options: dict[str, Any]) -> Row:
-    """The row of a second run: all wall seconds, warm-up included."""
+    """The row of a run of the regression."""
     model = make_model()
     release = simulated_release(model, n)
+    budget = {"num_chains": chains, "num_samples": draws, "num_warmup": draws}
+    return time_sample(f"sample, {name}", model, release, **budget, **options)
+
+
+def time_alone(name: str, chains: int, kernel: Any) -> Row:
+    """The row of a run in which the records of 300 counties are summed out."""
+    case = counties(300, 50)
+    model = dpjax.from_numpyro(case.model, records=["y"], **case.arguments)
+    budget = {"num_chains": chains, "num_warmup": STEPS_ALONE[0], "num_samples": STEPS_ALONE[1]}
+    return time_sample(f"summed out, {name}", model, case.release, **budget, parameter_kernel=kernel)
+
+
+def time_sample(name: str, model: dpjax.Model, release: Any, **options: Any) -> Row:
+    """The row of a second run: all wall seconds, warm-up included; effective draws of the worst parameter."""
 
     def run() -> dpjax.posterior.Posterior:
-        budget = {"num_chains": chains, "num_samples": draws, "num_warmup": draws}
-        return dpjax.sample(jax.random.key(1), model, release, **budget, progress=False, **options)
+        return dpjax.sample(jax.random.key(1), model, release, progress=False, **options)
 
     first = wall_seconds(run)
     began = time.perf_counter()
     posterior = run()
     seconds = time.perf_counter() - began
-    size = float(np.min(ess_bulk(posterior.draws["coef"])))
-    figures = {"wall s": seconds, "effective per s": size / seconds, "effective per draw": size / (chains * draws)}
+    size = min(float(np.min(ess_bulk(leaf))) for leaf in posterior.draws.values())
+    chains = options["num_chains"]
+    figures = {
+        "wall s": seconds,
+        "effective per s": size / seconds,
+        "effective per draw": size / (chains * options["num_samples"]),
+    }
     timing = summarize(first - seconds, [seconds])
-    return Row("accelerator", f"{device()}: sample, {name}", n, release.value.size, chains, timing, figures)
+    width = release.statistic.dim if isinstance(release, dpjax.Release) else 1
+    return Row("accelerator", f"{device()}: {name}", release.n, width, chains, timing, figures)
 
 
 def wall_seconds(call: Callable[[], Any]) -> float:
@@ -193,6 +224,9 @@ def run(quick: bool) -> Iterator[Row]:
     for n, (chains, draws) in list(RUNS.items())[:1] if quick else RUNS.items():
         for name, options in WAYS.items():
             yield time_run(name, n, chains, draws, options)
+    for name, kernel in list(ALONE.items())[: 1 if quick else None]:
+        for chains in CHAINS[:1] if quick else CHAINS[:-1]:
+            yield time_alone(name, chains, kernel)
 
 
 def main(quick: bool) -> None:
