@@ -199,7 +199,7 @@ def check_noise(mechanism: Any, d: int) -> None:
     """Raise unless every part of the mechanism adds noise that can be approximated by real numbers."""
     for part, _ in parts_of(mechanism, d):
         inner = part.innermost
-        if not inner.adds_noise or part.period or not becomes_real(inner):
+        if not inner.adds_noise or part.sums.period or not becomes_real(inner):
             given = f"a release by {name_of(part)}"
             expected = "one whose mechanism adds noise, such as dpjax.Laplace or dpjax.DiscreteGaussian"
             fail("release", given, expected, "Use dpjax.sample.", error=TypeError)
@@ -236,7 +236,7 @@ def release_noise(release: Release, simulated: Array) -> ReleaseNoise:
 
 def is_known(part: Mechanism) -> bool:
     """Whether the noise is Normal, given a scale for each coordinate if they have a distribution."""
-    return part.normal_noise or (part.inner is None and (part.exact or part.is_scale_mixture))
+    return part.normal_noise or (part.inner is None and (part.sums.known or part.is_scale_mixture))
 
 
 def places_of(slices: list[slice]) -> np.ndarray:

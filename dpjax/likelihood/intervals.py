@@ -244,7 +244,7 @@ def check_resampling(release: PrivateRelease) -> None:
     if not isinstance(release, Release):
         return
     parts = [mechanism for mechanism, _ in parts_of(release.mechanism, len(release.observed))]
-    if any(part.exact or part.reveals for part in parts):
+    if any(part.sums.known or part.sums.reveals for part in parts):
         remedy = "Pass 'profile': new records would have other totals."
         fail("method", "'bootstrap' with known totals", "a release all of whose values are noisy", remedy)
 

@@ -262,8 +262,8 @@ def distances_beyond(release: Release, statistic: Array) -> Iterator[Array]:
     if not release.is_noisy_sum:
         return
     for mechanism, where in parts_of(release.mechanism, len(release.value)):
-        if mechanism.excludes_sums:
-            least, most = mechanism.possible_sums(release.value[where])
+        if mechanism.sums.bounds is not None:
+            least, most = mechanism.sums.bounds(release.value[where])
             yield jnp.sum(jnp.maximum(jnp.maximum(least - statistic[where], statistic[where] - most), 0))
 
 

@@ -24,6 +24,7 @@ from dpjax.mechanisms.modulo import Modulo
 from dpjax.mechanisms.multivariate import KNormLinf, MultivariateGaussian
 from dpjax.mechanisms.noisy_variance import NoisyVariance
 from dpjax.mechanisms.objective import ObjectivePerturbation
+from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.quotient import Quotient
 from dpjax.mechanisms.random_rounding import RandomRounding
@@ -63,6 +64,7 @@ __all__ = [
     "ObjectivePerturbation",
     "PartitionSelection",
     "PermuteAndFlip",
+    "PossibleSums",
     "PrimarySuppression",
     "Privacy",
     "QuantileScores",

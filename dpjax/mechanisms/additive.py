@@ -16,6 +16,7 @@ from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.calibrated import FromEpsilon, FromZCDP
+from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, concentrated, pure, smallest
 from dpjax.numerics.laplace_sums import LaplacesNormal
@@ -323,11 +324,15 @@ class Exact(Mechanism):
     """
 
     json_name: ClassVar[str | None] = "exact"
-    exact: ClassVar[bool] = True
 
     def words(self) -> str:
         """That there is none."""
         return "none, these are exact"
+
+    @property
+    def sums(self) -> PossibleSums:
+        """The value is the sum."""
+        return PossibleSums(known=True, tells=True)
 
     @property
     def noise_variance(self) -> Array | float:

@@ -18,6 +18,7 @@ from jax.tree_util import GetAttrKey, all_leaves, register_pytree_with_keys_clas
 from dpjax._util.json_names import JsonNamed
 from dpjax._util.validation import name_of
 from dpjax.base import Array, Key
+from dpjax.mechanisms.possible_sums import PossibleSums, all_whole, none_whole
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised
 from dpjax.numerics.next_floats import next_below, where_near
 
@@ -26,10 +27,9 @@ __all__ = ["Mechanism", "as_mechanism", "convert_mechanisms", "is_mechanism", "p
 OPTIONAL = frozenset(
     {
         *("sample", "log_density_terms", "log_noise", "log_cdf", "log_survival", "log_density_by_bin"),
-        *("sample_latent_normal", "check_value", "check_drawn", "possible_sums", "words", "promise", "local_epsilon"),
-        *("largest_below", "to_atoms", "noise_and_sum", "parts", "integer_noise", "normal_noise", "exact", "reveals"),
-        *("noise_variance", "scale", "mechanism", "value_size", "num_categories", "true_categories", "privacy"),
-        "num_records",
+        *("sample_latent_normal", "check_value", "check_drawn", "sums", "words", "promise", "local_epsilon"),
+        *("largest_below", "to_atoms", "noise_and_sum", "parts", "integer_noise", "normal_noise"),
+        *("noise_variance", "scale", "mechanism", "value_size", "num_categories", "privacy"),
     }
 )
 """The optional part of the contract: what is read of an object that does not inherit from `Mechanism`."""
@@ -62,7 +62,7 @@ class Mechanism(JsonNamed, ABC):
     --------
     >>> import dpjax
     >>> noise = dpjax.DiscreteLaplace(2.0)
-    >>> noise.adds_noise, noise.integer_noise, noise.exact
+    >>> noise.adds_noise, noise.integer_noise, noise.sums.known
     (True, True, False)
     """
 
@@ -148,7 +148,7 @@ class Mechanism(JsonNamed, ABC):
             return np.concatenate([as_mechanism(part).to_atoms(value[at], error[at]) for part, at in places])
         if self.inner is not None:
             return self.inner.to_atoms(value, error)
-        return where_near(value, np.round(value), error) if self.integer_noise or self.exact else value
+        return where_near(value, np.round(value), error) if self.integer_noise or self.sums.known else value
 
     def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float] | None:
         """The least scale of the noise, and the largest sum on which it is; None if that is not known.
@@ -168,17 +168,6 @@ class Mechanism(JsonNamed, ABC):
             return self.inner.noise_and_sum(value, n, radius)
         return None if self.noise_scale is None else noise_and_value(self.noise_scale, value)
 
-    def whole_sums(self, size: int) -> tuple[slice, ...]:
-        """The coordinates of a statistic of this size that must be whole: all under integer noise, else none."""
-        return (slice(0, size),) if self.integer_noise else ()
-
-    def possible_sums(self, value: Array) -> tuple[Array, Array]:
-        """The least and the greatest statistic [d] that can have given each coordinate of the value [d].
-
-        For a mechanism whose values exclude sums, so that chains have to start where the sums are possible.
-        """
-        self._refuse("possible_sums")
-
     def smoothed(self) -> "Mechanism":
         """The mechanism with real noise of the same variance in place of whole numbers."""
         if self.inner is not None:
@@ -192,10 +181,6 @@ class Mechanism(JsonNamed, ABC):
         if not self.normal_noise:
             return None
         return np.diag(np.broadcast_to(np.square(np.asarray(self.scale, float)), size))
-
-    def near_sums(self, value: Array) -> Array:
-        """Sums [d] that may have led to a value [d] like this one, near which chains of counts start."""
-        return value
 
     def tabulated(self, value: Array) -> "Mechanism":
         """The mechanism with a table of what takes long to compute given the value [d]; by default itself."""
@@ -239,6 +224,15 @@ class Mechanism(JsonNamed, ABC):
         return None
 
     @property
+    def sums(self) -> PossibleSums:
+        """What it says of the sums under a value: by default what the mechanisms inside say of all of them."""
+        known = self._inside_all(lambda inner: inner.sums.known)
+        found = PossibleSums(known=known, tells=known, whole=all_whole if self.integer_noise else none_whole)
+        if self.inner is None:
+            return found
+        return found._replace(categories=self.inner.sums.categories, num_records=self.inner.sums.num_records)
+
+    @property
     def integer_noise(self) -> bool:
         """Whether every draw of the noise is a whole number: then so must be the values and the statistic."""
         return self._inside_all(lambda inner: inner.integer_noise)
@@ -257,31 +251,6 @@ class Mechanism(JsonNamed, ABC):
     def noise_variance(self) -> Array | float | None:
         """The variance [] or [d] of the noise that is added; None if it is not known."""
         return None
-
-    @property
-    def exact(self) -> bool:
-        """Whether the value is the statistic itself: then only records with that very sum are possible."""
-        return self._inside_all(lambda inner: inner.exact)
-
-    @property
-    def reveals(self) -> bool:
-        """Whether some values tell the sum itself: if its `possible_sums` are one number."""
-        return False
-
-    @property
-    def period(self) -> int | float | None:
-        """After how much sums are as good as before; None where they are not."""
-        return None
-
-    @property
-    def depth(self) -> float:
-        """The largest log ratio of the probabilities of two values, where sums have a `period`."""
-        return 0.0
-
-    @property
-    def tells_sums(self) -> bool:
-        """Whether some values tell a sum other than 0, so that single records could hardly move."""
-        return self.exact or self.reveals
 
     @property
     def can_sample(self) -> bool:
@@ -314,24 +283,9 @@ class Mechanism(JsonNamed, ABC):
         return self._gives("sample_latent_normal")
 
     @property
-    def excludes_sums(self) -> bool:
-        """Whether there is `possible_sums`."""
-        return self._gives("possible_sums")
-
-    @property
     def is_categorical(self) -> bool:
         """Whether it releases a category of each record, and never a sum."""
         return hasattr(self, "num_categories")
-
-    @property
-    def true_categories(self) -> int | None:
-        """How many categories 0, ..., c - 1 a record may have, all others being impossible; None if any may be."""
-        return None if self.inner is None else self.inner.true_categories
-
-    @property
-    def num_records(self) -> int | None:
-        """The number of records that its distribution is of, which must be the release's; None if it is of any."""
-        return None if self.inner is None else self.inner.num_records
 
     @property
     def noise_scale(self) -> Array | float | None:

@@ -13,6 +13,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, describe_array, fail
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
 from dpjax.mechanisms.promises import Sums, Unpromised
 from dpjax.mechanisms.random_rounding import NO_PRIVACY
 
@@ -119,13 +120,18 @@ class CellKeys(Mechanism):
         """Raise unless each number is one that some count can be published as."""
 
         def is_possible(array: np.ndarray) -> np.ndarray:
-            least, most = (np.asarray(end) for end in self.possible_sums(jnp.asarray(array)))
+            least, most = (np.asarray(end) for end in self._possible_counts(jnp.asarray(array)))
             return least <= most
 
         expected = "whole numbers of at least 0 that the table publishes"
         check_array(argument, value, is_possible, expected, "Check the table: no count is published as such a number.")
 
-    def possible_sums(self, value: Array) -> tuple[Array, Array]:
+    @property
+    def sums(self) -> PossibleSums:
+        """Counts between the least and the greatest that the table publishes so."""
+        return PossibleSums(bounds=self._possible_counts, whole=all_whole)
+
+    def _possible_counts(self, value: Array) -> tuple[Array, Array]:
         """The least and the greatest count [d] that can be published as each number; exchanged if none can."""
         last, size = len(self._table) - 1, self._table.shape[1]
         listed, place = (value >= 0) & (value < size), jnp.clip(value, 0, size - 1).astype(int)

@@ -12,6 +12,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, check_count, check_function, describe_array, fail
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
 from dpjax.mechanisms.promises import Sums, Unpromised
 from dpjax.mechanisms.random_rounding import NO_PRIVACY
 
@@ -218,32 +219,30 @@ class Coarsened(Mechanism):
         """Raise unless each number is one that some count is published as."""
 
         def is_possible(array: np.ndarray) -> np.ndarray:
-            least, most = (np.asarray(end) for end in self.possible_sums(jnp.asarray(array, float)))
+            least, most = (np.asarray(end) for end in self._possible_counts(jnp.asarray(array, float)))
             return least <= most
 
         remedy = "Check the rule, and that a redacted count has the number that stands for it."
         check_array(argument, value, is_possible, "numbers that the rule publishes", remedy)
 
     @property
-    def reveals(self) -> bool:
-        """Whether some published number has a single count."""
-        return bool(np.any(self._labels.least == self._labels.most))
+    def sums(self) -> PossibleSums:
+        """The counts that are published as a number; a single one is known."""
+        single = self._labels.least == self._labels.most
+        return PossibleSums(
+            bounds=self._possible_counts,
+            near=self._middle_counts,
+            reveals=bool(np.any(single)),
+            tells=bool(np.any(single & (self._labels.least > 0))),
+            whole=all_whole,
+        )
 
-    @property
-    def tells_sums(self) -> bool:
-        """Whether some published number has a single count other than 0."""
-        return bool(np.any((self._labels.least == self._labels.most) & (self._labels.least > 0)))
-
-    def whole_sums(self, size: int) -> tuple[slice, ...]:
-        """All: they are counts."""
-        return (slice(0, size),)
-
-    def near_sums(self, value: Array) -> Array:
+    def _middle_counts(self, value: Array) -> Array:
         """The middle of the counts [d] that each number can stand for."""
-        least, most = self.possible_sums(value)
+        least, most = self._possible_counts(value)
         return jnp.where(jnp.isfinite(most), (least + most) / 2, least)
 
-    def possible_sums(self, value: Array) -> tuple[Array, Array]:
+    def _possible_counts(self, value: Array) -> tuple[Array, Array]:
         """The least and the greatest count [d] that is published as each number; exchanged if none is."""
         value, shift = as_floating(value), jnp.zeros_like(value)
         if self.period:

@@ -13,6 +13,7 @@ from dpjax._util.validation import check_count, describe, fail, name_of
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism, is_mechanism, parts_of
+from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums
 
@@ -138,9 +139,10 @@ class Padded(Mechanism):
         """That of the mechanism."""
         return self.drawn.promise(sums)
 
-    def whole_sums(self, size: int) -> tuple[slice, ...]:
-        """Those of the mechanism."""
-        return self.drawn.whole_sums(size)
+    @property
+    def sums(self) -> PossibleSums:
+        """Those of the mechanism that must be whole, and their number of records."""
+        return PossibleSums(whole=self.drawn.sums.whole, num_records=self.drawn.sums.num_records)
 
     @property
     def can_sample(self) -> bool:
@@ -151,11 +153,6 @@ class Padded(Mechanism):
     def stated_privacy(self) -> Any:
         """What was stated with the mechanism."""
         return self.drawn.stated_privacy
-
-    @property
-    def num_records(self) -> int | None:
-        """That of the mechanism."""
-        return self.drawn.num_records
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the first entries of the value [d] given the statistic [d]."""
@@ -208,7 +205,7 @@ def temper_mechanism(mechanism: Mechanism, power: Array) -> Mechanism:
     if mechanism.parts is not None:
         parts = [(temper_mechanism(part, power), size) for part, size in mechanism.parts]
         return Independent(*zip(*parts, strict=True))
-    return mechanism if mechanism.exact else Tempered(mechanism, power)
+    return mechanism if mechanism.sums.known else Tempered(mechanism, power)
 
 
 @frozen_pytree

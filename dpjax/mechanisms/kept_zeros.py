@@ -11,6 +11,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, is_refusal, is_traced, name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
+from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
 from dpjax.mechanisms.promises import Sums, Unpromised
 
 __all__ = ["KeptZeros"]
@@ -91,31 +92,23 @@ class KeptZeros(Mechanism):
                 layer.check_value(argument, value[others])
 
     @property
-    def reveals(self) -> bool:
-        """Whether a published 0 is a count of 0 for sure."""
-        return not self.gives_zero
+    def sums(self) -> PossibleSums:
+        """A published 0 is a count of 0 for sure, unless noise leads there; of counts above 0 none is known."""
+        inside = super().sums
+        return inside._replace(bounds=self._possible_counts, reveals=not self.gives_zero, tells=False, whole=all_whole)
 
-    @property
-    def tells_sums(self) -> bool:
-        """No: of counts above 0 none is known."""
-        return False
-
-    def whole_sums(self, size: int) -> tuple[slice, ...]:
-        """All: they are counts."""
-        return (slice(0, size),)
-
-    def possible_sums(self, value: Array) -> tuple[Array, Array]:
+    def _possible_counts(self, value: Array) -> tuple[Array, Array]:
         """The least and the greatest count [d] that each number can stand for."""
         value = as_floating(value)
         is_zero = value == 0
-        return jnp.where(is_zero, 0.0, jnp.ones_like(value)), jnp.where(is_zero & self.reveals, 0.0, jnp.inf)
+        return jnp.where(is_zero, 0.0, jnp.ones_like(value)), jnp.where(is_zero & (not self.gives_zero), 0.0, jnp.inf)
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-density of each number [..., d] given its count [..., d]."""
         value, count = as_floating(value), jnp.round(as_floating(statistic))
         is_zero = value == 0
         noisy = self.mechanism.log_density_terms(value, count)
-        if self.reveals:
+        if not self.gives_zero:
             noisy = jnp.where(is_zero, -jnp.inf, noisy)
         return jnp.where(count == 0, jnp.where(is_zero, jnp.zeros_like(noisy), -jnp.inf), noisy)
 

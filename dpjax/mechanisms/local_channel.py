@@ -13,6 +13,7 @@ from dpjax._util.validation import check_array, check_flag, check_number, descri
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism
+from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Unpromised
 
@@ -89,9 +90,9 @@ class LocalChannel(Mechanism):
         return int(self.log_probabilities.shape[-1])
 
     @property
-    def true_categories(self) -> int:
-        """The number c of categories."""
-        return int(self.log_probabilities.shape[-2])
+    def sums(self) -> PossibleSums:
+        """A record has one of c categories."""
+        return PossibleSums(categories=int(self.log_probabilities.shape[-2]))
 
     @property
     def can_sample(self) -> bool:
@@ -100,7 +101,7 @@ class LocalChannel(Mechanism):
 
     def words(self) -> str:
         """The numbers of reports and categories."""
-        categories = quantity(self.true_categories, "category").replace("categorys", "categories")
+        categories = quantity(int(self.log_probabilities.shape[-2]), "category").replace("categorys", "categories")
         listed = "possible reports" if self.complete else "reports that occurred"
         own = "" if self.log_probabilities.ndim == 2 else ", which each record has of its own"
         return f"one of {self.num_categories:,} {listed}, by its probability in each of {categories}{own}"

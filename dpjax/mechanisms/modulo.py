@@ -11,6 +11,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, check_count, check_positive_number, fail, is_traced, name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
+from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.promises import Promise, Sums
 
 __all__ = ["Modulo"]
@@ -101,18 +102,20 @@ class Modulo(Mechanism):
         check_array(argument, value, lambda array: (array >= 0) & (array < self.modulus), expected, remedy)
 
     @property
-    def period(self) -> int | float:
-        """The modulus; an int if it is whole."""
-        return int(self.modulus) if float(self.modulus).is_integer() else self.modulus
+    def sums(self) -> PossibleSums:
+        """Sums that differ by the modulus, an int if it is whole, are as good as each other."""
+        whole = float(self.modulus).is_integer()
+        return super().sums._replace(
+            period=int(self.modulus) if whole else self.modulus, depth=self._depth, near=self._near_sums
+        )
 
-    @property
-    def depth(self) -> float:
-        """The largest log ratio of the densities of two values: how deep the valley between sums p apart is."""
+    def _depth(self) -> float:
+        """How deep the valley between sums p apart is: the largest log ratio of the densities of two values."""
         middle = self.modulus // 2 if self.integer_noise else self.modulus / 2
         near, far = (self.log_density_terms(jnp.asarray(value, float), jnp.zeros(())) for value in (0.0, middle))
         return float(np.max(np.asarray(near - far)))
 
-    def near_sums(self, value: Array) -> Array:
+    def _near_sums(self, value: Array) -> Array:
         """The value, or p less where it is within the reach of p: then negative noise led there."""
         last = self.modulus - 1 if self.integer_noise else self.modulus
         return jnp.where(value > last - min(self.reach, self.modulus // 2), value - self.modulus, value)

@@ -11,6 +11,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_count, fail, name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism, convert_mechanisms, is_mechanism
+from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.promises import Sums, Unpromised
 
 __all__ = ["NoisyVariance"]
@@ -58,7 +59,7 @@ class NoisyVariance(Mechanism):
 
     def __post_init__(self) -> None:
         noise = as_mechanism(self.noise)
-        if not (is_mechanism(self.noise) and noise.is_elementwise) or noise.integer_noise or noise.exact:
+        if not (is_mechanism(self.noise) and noise.is_elementwise) or noise.integer_noise or noise.sums.known:
             remedy = "Pass the noise on the variance, such as dpjax.Laplace(scale)."
             fail(
                 "noise", name_of(self.noise), "a mechanism that adds real noise to one number", remedy, error=TypeError
@@ -68,9 +69,9 @@ class NoisyVariance(Mechanism):
         check_count("degrees", self.degrees, "Pass n or n - 1.")
 
     @property
-    def num_records(self) -> int:
-        """The number n of records."""
-        return self.n
+    def sums(self) -> PossibleSums:
+        """Those of n records."""
+        return PossibleSums(num_records=self.n)
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the noise can lead to the published variance."""

@@ -16,6 +16,7 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import Gaussian, Laplace
 from dpjax.mechanisms.base import Mechanism, as_floating, noise_and_value
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
+from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, smallest
 from dpjax.numerics.quotients import (
@@ -140,8 +141,13 @@ class Quotient(Mechanism):
             return type(self.numerator)(least).promise(sums)
         return Promise(None, self.numerator.promise(sums).rho + self.denominator.promise(sums).rho)
 
-    def whole_sums(self, size: int) -> tuple[slice, ...]:
-        """The coordinates of the statistic that must be whole: those with integer noise."""
+    @property
+    def sums(self) -> PossibleSums:
+        """Those with integer noise are whole."""
+        return PossibleSums(whole=self._whole_sums)
+
+    def _whole_sums(self, size: int) -> tuple[slice, ...]:
+        """The coordinates with integer noise."""
         half = size // 2
         places = (self.numerator, slice(0, half)), (self.denominator, slice(half, size))
         return tuple(where for noise, where in places if noise.integer_noise)

@@ -11,6 +11,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, check_count
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
 from dpjax.mechanisms.promises import Sums, Unpromised
 
 __all__ = ["NO_PRIVACY", "RandomRounding"]
@@ -74,7 +75,12 @@ class RandomRounding(Mechanism):
         remedy = f"Counts that were rounded at random to base {self.base} are such multiples: check the base."
         check_array(argument, value, lambda array: (array >= 0) & (np.mod(array, self.base) == 0), expected, remedy)
 
-    def possible_sums(self, value: Array) -> tuple[Array, Array]:
+    @property
+    def sums(self) -> PossibleSums:
+        """Counts less than the base away."""
+        return PossibleSums(bounds=self._possible_counts, whole=all_whole)
+
+    def _possible_counts(self, value: Array) -> tuple[Array, Array]:
         """The least and the greatest count [d] that each published number can stand for."""
         reach = self.base - 1
         return jnp.maximum(value - reach, 0), value + reach

@@ -14,6 +14,7 @@ from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.local_channel import as_integers, check_codes, largest_log_ratio
+from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 
 ROW_SUM_TOLERANCE = 1e-5
@@ -80,9 +81,9 @@ class RandomizedResponse(Mechanism):
             object.__setattr__(self, "num_categories", matrix.shape[-1])
 
     @property
-    def true_categories(self) -> int:
-        """As many as are released."""
-        return self._size
+    def sums(self) -> PossibleSums:
+        """A record has one of as many categories as are released."""
+        return PossibleSums(categories=self.num_categories)
 
     @property
     def _size(self) -> int:

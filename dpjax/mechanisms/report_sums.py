@@ -12,6 +12,7 @@ from dpjax._util.validation import check_array, check_count, describe, fail, is_
 from dpjax._util.words import amount, quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised, pure
 from dpjax.mechanisms.tabulated import Tabulated, at_coordinates
@@ -100,9 +101,9 @@ class ReportSums(Mechanism):
                 fail("n", self.n, f"at most {MOST_PERSONS:,} persons with permanent bits", remedy)
 
     @property
-    def num_records(self) -> int:
-        """The number n of persons."""
-        return self.n
+    def sums(self) -> PossibleSums:
+        """Counts of n persons, which are near their unbiased estimates."""
+        return PossibleSums(near=self._estimates, whole=all_whole, num_records=self.n)
 
     def words(self) -> str:
         """Both probabilities."""
@@ -127,7 +128,7 @@ class ReportSums(Mechanism):
         remedy, most = "Pass how many persons reported a 1 in each column.", self.n * self.reports
         check_array(argument, value, lambda array: (array >= 0) & (array <= most), f"counts up to {most}", remedy)
 
-    def near_sums(self, value: Array) -> Array:
+    def _estimates(self, value: Array) -> Array:
         """The unbiased estimates of the counts [d], within 0 and n."""
         ones, (kept, flipped) = value / self.reports, self.permanent or (1.0, 0.0)
         keep, flip = (self.flip + one * (self.keep - self.flip) for one in (kept, flipped))

@@ -10,6 +10,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, check_count, check_number, fail
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
 from dpjax.mechanisms.promises import Sums, Unpromised
 
 __all__ = ["PrimarySuppression"]
@@ -54,7 +55,6 @@ class PrimarySuppression(Mechanism):
 
     json_name: ClassVar[str | None] = "primary_suppression"
     integer_noise: ClassVar[bool] = True
-    reveals: ClassVar[bool] = True
 
     limit: int = field(metadata={"static": True})
     least: int = field(default=0, metadata={"static": True})
@@ -87,7 +87,12 @@ class PrimarySuppression(Mechanism):
         remedy = "Check the limit, and whether zeros are suppressed."
         check_array(argument, value, lambda array: (array == self.code) | self._is_published(array), expected, remedy)
 
-    def possible_sums(self, value: Array) -> tuple[Array, Array]:
+    @property
+    def sums(self) -> PossibleSums:
+        """Published counts are known, and suppressed ones within the limits."""
+        return PossibleSums(bounds=self._possible_counts, reveals=True, tells=True, whole=all_whole)
+
+    def _possible_counts(self, value: Array) -> tuple[Array, Array]:
         """The published count, or the least and the greatest suppressed one [d]."""
         suppressed = value == self.code
         return jnp.where(suppressed, float(self.least), value), jnp.where(suppressed, self.limit - 1.0, value)

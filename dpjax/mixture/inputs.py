@@ -148,7 +148,7 @@ def check_released(values: Any, channel: Any, component: Component, shape: tuple
         given, remedy = f"{name_of(channel)} with parameters of its own for each record", "Use dpjax.sample."
         fail("channel", given, "the same channel for all records", remedy)
     is_real = jnp.issubdtype(record_type(component), jnp.floating)
-    if channel.true_categories is not None and is_real:
+    if channel.sums.categories is not None and is_real:
         given, remedy = f"{name_of(channel)} on real records", "Use a component of categories, numbered from 0."
         fail("channel", given, "a channel of real numbers", remedy)
     if channel.integer_noise and is_real:

@@ -345,7 +345,7 @@ def check_level_names(model: Model, release: Any) -> None:
 def check_channel(model: Model, release: Any) -> None:
     """Raise if records have categories that their channel does not know, and which it would make impossible."""
     size, listed = (
-        release.mechanism.true_categories,
+        release.mechanism.sums.categories,
         model.support or discrete_support_of(model),
     )
     support = listed() if size is not None and listed else {}

@@ -92,7 +92,7 @@ def whole_sums_of(release: Release | FieldValues) -> Iterator[tuple[Any, slice |
     size = release.noisy_sum.size if isinstance(release, Release) else release.observed.shape[-1]
     parts = parts_of(release.mechanism, size)
     for mechanism, where in parts:
-        for place in mechanism.whole_sums(where.stop - where.start):
+        for place in mechanism.sums.whole(where.stop - where.start):
             is_all = len(parts) == 1 and place == slice(0, where.stop)
             yield mechanism, None if is_all else slice(where.start + place.start, where.start + place.stop)
 

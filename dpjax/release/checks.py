@@ -45,7 +45,7 @@ def as_local_values(values: Any, channel: Any, argument: str) -> Array:
     array = jnp.asarray(values)
     if array.ndim not in (1, 2):
         fail(argument, f"shape {list(array.shape)}", "shape [n] or [n, k]", remedy)
-    whole = jnp.issubdtype(array.dtype, jnp.integer) and (channel.exact or not channel.innermost.adds_noise)
+    whole = jnp.issubdtype(array.dtype, jnp.integer) and (channel.sums.known or not channel.innermost.adds_noise)
     return array.astype(jnp.result_type(int if whole else float))
 
 
@@ -103,9 +103,9 @@ def check_number(n: Any, mechanism: Any, statistic: Any) -> None:
     if getattr(statistic, "is_of_whole_data", False):
         return
     for part, _ in mechanism.parts or ((mechanism, None),):
-        if part.num_records not in (None, n):
+        if part.sums.num_records not in (None, n):
             remedy = "Pass the number of records that the value is of, to the mechanism and as n."
-            fail("n", repr(n), f"{part.num_records}, as {name_of(part.innermost)} has", remedy)
+            fail("n", repr(n), f"{part.sums.num_records}, as {name_of(part.innermost)} has", remedy)
 
 
 def check_value(argument: str, value: Array, mechanism: Any) -> None:

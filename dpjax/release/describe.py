@@ -102,7 +102,7 @@ def local_lines(release: LocalRelease) -> list[str]:
 
 def microdata_lines(release: Microdata) -> list[str]:
     """What is said of several fields of each person."""
-    perturbed = [field for field in release.fields.values() if not field.channel.exact]
+    perturbed = [field for field in release.fields.values() if not field.channel.sums.known]
     others = f", of which the last {release.num_others:,} are not in the sum" if release.num_others else ""
     names, in_parts = {field.field for field in release.fields.values()}, fields_in_parts(release)
     lines = [f"{quantity(len(names), 'field')} of n = {release.n:,} records{others}."]
@@ -137,7 +137,7 @@ def promise_to_people(release: Microdata) -> Promise:
 
     A part of a field is left out for those of whom it was not released; one of a whole field counts for everybody.
     """
-    perturbed = {key: field for key, field in release.fields.items() if not field.channel.exact}
+    perturbed = {key: field for key, field in release.fields.items() if not field.channel.sums.known}
     promises = [local_promise(field) for field in perturbed.values()]
     if not promises:
         return compose([])
@@ -161,9 +161,9 @@ def what_is_kept(release: Release, neighbours: Neighbours) -> str:
         return f"no promise is known. {str(reason).rstrip('.')}"
     counted = neighbours == "add-or-remove" and not isinstance(release.n, UnknownCount)
     limits = ["that n is public is not covered"] if counted else []
-    if any(part.exact for part in mechanisms(release)):
+    if any(part.sums.known for part in mechanisms(release)):
         limits += ["exact sums are not covered"]
-    if any(part.whole_sums(1) and not sums.is_whole for part, sums in parts(release, neighbours)):
+    if any(part.sums.whole(1) and not sums.is_whole for part, sums in parts(release, neighbours)):
         limits += ["on whole-valued sums alone"]
     return "; ".join([kept, *limits])
 
@@ -240,7 +240,7 @@ def promise(release: Release, neighbours: Neighbours) -> Promise:
     Unpromised
         If it does not follow from the release.
     """
-    protected = [(part, sums) for part, sums in parts(release, neighbours) if not part.exact]
+    protected = [(part, sums) for part, sums in parts(release, neighbours) if not part.sums.known]
     if not protected:
         raise Unpromised("The sums were released as they are.")
     return compose([part.promise(sums) for part, sums in protected])

@@ -82,4 +82,4 @@ def read_part(name: str, place: int, part: tuple[Any, ...]) -> tuple[Any, Any, A
 
 def channel_is_exact(channel: Any) -> bool:
     """Whether a channel releases the field itself."""
-    return bool(as_mechanism(channel).exact)
+    return bool(as_mechanism(channel).sums.known)

@@ -104,9 +104,9 @@ class FieldValues:
     def possible_ends(self) -> tuple[Array, Array]:
         """The least and the greatest number [n] or [n, k] that can have given each value; ±∞ where none is excluded."""
         values = as_floating(self.values)
-        if not self.channel.excludes_sums:
+        if self.channel.sums.bounds is None:
             return jnp.full_like(values, -jnp.inf), jnp.full_like(values, jnp.inf)
-        return self.channel.possible_sums(values)
+        return self.channel.sums.bounds(values)
 
     def over_records(self, function: Callable[..., Any], *arrays: Array) -> Any:
         """What ``function(channel, *rows)`` returns for the channel of each record and its rows of arrays [n, ...]."""
@@ -131,7 +131,7 @@ class FieldValues:
             given = f"{len(truth)} records"
             fail(f"records[{self.field!r}]", given, f"n = {self.n}", "Release as many records as before.")
         drawn = self.over_records(sample, jax.random.split(key, self.n), truth)
-        return drawn.astype(self.values.dtype) if self.channel.exact else drawn
+        return drawn.astype(self.values.dtype) if self.channel.sums.known else drawn
 
     def check_records(self, records: Records) -> None:
         """Raise unless such records have the field and it fits the channel.
@@ -150,7 +150,7 @@ class FieldValues:
         value = jax.ShapeDtypeStruct(self.values.shape[1:], self.values.dtype)
         name, given = f"record[{self.field!r}]", f"{one.dtype}{list(one.shape)}"
         expected = f"what the channel takes, for released values {value.dtype}{list(value.shape)}"
-        if self.channel.exact:
+        if self.channel.sums.known:
             self._check_exact(name, one)
         channel = channel_of(self.channel, self.values.ndim - 1, 0)
         try:
@@ -173,7 +173,7 @@ class FieldValues:
 
     def _released_as(self, truth: Array) -> Array:
         """The values, which are compared in the field's own type if they are exact."""
-        return self.values.astype(truth.dtype) if self.channel.exact else self.values
+        return self.values.astype(truth.dtype) if self.channel.sums.known else self.values
 
     def _truth(self, records: Records) -> Array:
         if not isinstance(records, dict):

@@ -84,7 +84,7 @@ class LocalRelease(FieldValues, Described):
         return part
 
     def _check_channel(self) -> None:
-        if self.channel.exact:
+        if self.channel.sums.known:
             remedy = "Pass known fields beside others: LocalRelease({field: (values, dpjax.Exact()), ...})."
             fail("channel", name_of(self.channel), "a channel that hides the record", remedy)
 

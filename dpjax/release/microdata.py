@@ -132,11 +132,13 @@ class Microdata(Described):
     @property
     def exact(self) -> dict[str, FieldValues]:
         """The fields that are exact, or in part."""
-        return {name: field for name, field in self.fields.items() if field.channel.exact}
+        return {name: field for name, field in self.fields.items() if field.channel.sums.known}
 
     def noisy_parts(self, name: str) -> dict[str, FieldValues]:
         """What was released of a field through channels; none if it is exact, or missing for everybody."""
-        return {key: field for key, field in self.fields.items() if field.field == name and not field.channel.exact}
+        return {
+            key: field for key, field in self.fields.items() if field.field == name and not field.channel.sums.known
+        }
 
     def __repr__(self) -> str:
         fields = ", ".join(f"`{name}` ({field.channel.words()})" for name, field in self.fields.items())

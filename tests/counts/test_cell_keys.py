@@ -66,7 +66,7 @@ def test_law_of_cell_keys() -> None:
     np.testing.assert_allclose(probability.sum(axis=0), 1.0, rtol=1e-6)
     expected = cell_keys(TABLE)(value[:, None], np.broadcast_to(COUNTS, (20, 12)))
     np.testing.assert_allclose(terms, expected, rtol=1e-6, atol=1e-7)
-    least, most = map(np.asarray, CellKeys(TABLE).possible_sums(jnp.asarray(value, float)))
+    least, most = map(np.asarray, CellKeys(TABLE).sums.bounds(jnp.asarray(value, float)))
     for place in range(9):
         possible = COUNTS[probability[place] > 0]
         assert (possible.min(), possible.max()) == (least[place], most[place])

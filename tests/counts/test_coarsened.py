@@ -70,7 +70,7 @@ def test_law(name: str) -> None:
     np.testing.assert_array_equal(np.exp(terms), listed[:, None] == numbers[None])
     np.testing.assert_allclose(mechanism.sample(jax.random.key(0), counts), numbers, rtol=1e-6)
     assert np.all(np.isneginf(mechanism.log_density_terms(mechanism.sample(jax.random.key(0), counts), -counts - 1)))
-    least, most = map(np.asarray, mechanism.possible_sums(jnp.asarray(listed, float)))
+    least, most = map(np.asarray, mechanism.sums.bounds(jnp.asarray(listed, float)))
     for place, number in enumerate(listed):
         found = np.flatnonzero(numbers == number)
         assert least[place] == found.min()
@@ -86,7 +86,7 @@ def test_large_counts(name: str) -> None:
     counts = 10_000_000 + np.arange(12)
     numbers = np.array([rule(int(count)) for count in counts], float)
     np.testing.assert_array_equal(mechanism.sample(jax.random.key(0), jnp.asarray(counts)), numbers)
-    least, most = map(np.asarray, mechanism.possible_sums(jnp.asarray(numbers, float)))
+    least, most = map(np.asarray, mechanism.sums.bounds(jnp.asarray(numbers, float)))
     assert np.all((least <= counts) & (counts <= most) & (most - least <= 5))
     assert np.all(mechanism.log_density_terms(jnp.asarray(numbers, float), jnp.asarray(least)) == 0)
     assert np.all(np.isneginf(mechanism.log_density_terms(jnp.asarray(numbers, float), jnp.asarray(most + 1))))

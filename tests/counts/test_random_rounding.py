@@ -50,7 +50,7 @@ def test_law(base: int) -> None:
     np.testing.assert_allclose(value @ probability, counts, atol=1e-5)
     with np.errstate(divide="ignore"):
         np.testing.assert_allclose(terms, random_rounding(base)(value[:, None], counts[None]), rtol=1e-6, atol=1e-7)
-    least, most = map(np.asarray, mechanism.possible_sums(jnp.asarray(value, float)))
+    least, most = map(np.asarray, mechanism.sums.bounds(jnp.asarray(value, float)))
     for place in range(MANY // base - 1):
         possible = counts[probability[place] > 0]
         assert (possible.min(), possible.max()) == (least[place], most[place])

@@ -105,7 +105,7 @@ def atoms(noise: Any, statistic: float) -> np.ndarray:
     steps = [float(layer.step) for layer in layers if isinstance(layer, dpjax.Rounded)]
     if steps or as_mechanism(noise).integer_noise:
         listed = [value for value in (*steps, 1.0)[0] * np.arange(-40, 41) if is_possible(noise, value)]
-    elif as_mechanism(noise).exact:
+    elif as_mechanism(noise).sums.known:
         listed = [statistic]
     else:
         bounds = [
@@ -127,7 +127,7 @@ def is_possible(noise: Any, value: float) -> bool:
 def cells(noise: Any) -> np.ndarray:
     """Which of all cells, that begin at LEFT, have values with a density."""
     known = as_mechanism(noise)
-    if known.integer_noise or known.exact or any(isinstance(layer, dpjax.Rounded) for layer in known.layers):
+    if known.integer_noise or known.sums.known or any(isinstance(layer, dpjax.Rounded) for layer in known.layers):
         return np.zeros(len(LEFT), bool)
     has, middle = np.ones(len(LEFT), bool), LEFT + CELL / 2
     for layer in known.layers:

@@ -36,10 +36,10 @@ def test_what_it_declares():
     assert mechanism.noise_scale is None
     assert not mechanism.has_tails
     assert not mechanism.integer_noise
-    assert mechanism.exact
-    assert dpjax.Independent([mechanism, mechanism], [1, 2]).exact
+    assert mechanism.sums.known
+    assert dpjax.Independent([mechanism, mechanism], [1, 2]).sums.known
     others = (dpjax.Laplace(1.0), dpjax.Censored(dpjax.Laplace(1.0), lower=0.0), MIXED.mechanism)
-    assert not any(other.exact for other in others)
+    assert not any(other.sums.known for other in others)
     assert temper_mechanism(mechanism, jnp.array(0.3)) is mechanism
     assert jax.jit(lambda mechanism: mechanism)(mechanism) == mechanism
     with pytest.raises(TypeError, match=r"^mechanism: given Exact; expected an additive mechanism"):

@@ -28,13 +28,13 @@ def test_zeros_are_kept_and_other_counts_are_not_taken_for_them(case: str):
     """Catches a real zero that may be another count, and a rounded one that may not."""
     noise, gives_zero = NOISES[case]
     kept = KeptZeros(noise)
-    assert (kept.gives_zero, kept.reveals, kept.tells_sums) == (gives_zero, not gives_zero, False)
+    assert (kept.gives_zero, kept.sums.reveals, kept.sums.tells) == (gives_zero, not gives_zero, False)
     terms = kept.log_density_terms(jnp.array([0.0, 2.0]), jnp.array([0.0, 0.0]))
     assert terms.tolist() == [0.0, -np.inf]
     other = kept.log_density_terms(jnp.array([0.0, 2.0]), jnp.array([3.0, 3.0]))
     expected = noise.log_density_terms(jnp.array([0.0, 2.0]), jnp.array([3.0, 3.0]))
     np.testing.assert_allclose(other, np.where([not gives_zero, False], -np.inf, expected))
-    least, most = kept.possible_sums(jnp.array([0.0, 2.0]))
+    least, most = kept.sums.bounds(jnp.array([0.0, 2.0]))
     assert (least.tolist(), most.tolist()) == ([0.0, 1.0], [np.inf if gives_zero else 0.0, np.inf])
     drawn = jax.vmap(lambda key: kept.sample(key, jnp.array([0.0, 3.0])))(jax.random.split(jax.random.key(1), 500))
     assert np.all(np.asarray(drawn[:, 0]) == 0)

@@ -66,7 +66,7 @@ def test_each_report_has_the_probability_of_its_own_matrix():
         np.testing.assert_allclose(
             jnp.exp(each.log_densities_of_support({"cell": jnp.arange(2)})), of_reports(), rtol=1e-5
         )
-    assert (release.channel.num_categories, release.channel.true_categories) == (3, 2)
+    assert (release.channel.num_categories, release.channel.sums.categories) == (3, 2)
     assert "which each record has of its own" in dpjax.describe(release)
 
 

@@ -96,7 +96,7 @@ def assert_same(release, other):
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=repr)
 def test_mechanisms_come_back(mechanism):
     value = [-3, 12] if isinstance(mechanism, Additive) else [3, 9]
-    release = Release(value, mechanism, STATISTICS[0], mechanism.num_records or 50)
+    release = Release(value, mechanism, STATISTICS[0], mechanism.sums.num_records or 50)
     assert_same(release, Release.from_json(release.to_json()))
 
 

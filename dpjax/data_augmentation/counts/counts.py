@@ -211,7 +211,7 @@ def is_noisy(table: Table, release: Release) -> bool:
 def build_kernel(model: Model, release: Release, collapsed: bool, width: int) -> ImputationKernel:
     """The kernel of counts; with collapsed parameters it ignores those it is given."""
     table = table_of(release)
-    periods = [part.period for part, _ in parts_of(release.mechanism, len(release.value))]
+    periods = [part.sums.period for part, _ in parts_of(release.mechanism, len(release.value))]
     width = max([width, *[period for period in periods if isinstance(period, int) and period <= MAX_WIDTH]])
     moves = make_moves(table, collapsed, width)
     if not collapsed:
@@ -247,7 +247,7 @@ def make_target(model: Model, release: Release, collapsed: bool, parameters: Par
     noisy = tuple(
         NoisySums(sums, release.value[where], mechanism)
         for (mechanism, where), sums in zip(parts_of(release.mechanism, len(release.value)), table.parts, strict=True)
-        if not mechanism.exact
+        if not mechanism.sums.known
     )
     if table.prior is not None:
         prior = as_mechanism(PriorOfNumber(table.prior))
@@ -363,7 +363,9 @@ def expect_spreads(table: Table, release: Release, collapsed: bool) -> list[np.n
     Nothing is said of mechanisms whose variance is not known.
     """
     parts = [(mechanism, where) for mechanism, where in parts_of(release.mechanism, len(release.value))]
-    noisy = [(mechanism.noise_variance, where.stop - where.start) for mechanism, where in parts if not mechanism.exact]
+    noisy = [
+        (mechanism.noise_variance, where.stop - where.start) for mechanism, where in parts if not mechanism.sums.known
+    ]
     if any(variance is None or is_traced(variance) for variance, _ in noisy):
         return []
     variances = [np.broadcast_to(np.asarray(variance), size) for variance, size in noisy]

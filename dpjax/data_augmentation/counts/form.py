@@ -83,7 +83,7 @@ def tells_sums(release: PrivateRelease) -> bool:
     summed = release.summed if isinstance(release, Microdata) else release
     if not isinstance(summed, Release):
         return False
-    return any(part.tells_sums for part, _ in parts_of(summed.mechanism, len(summed.value)))
+    return any(part.sums.tells for part, _ in parts_of(summed.mechanism, len(summed.value)))
 
 
 def find_obstacle_of_mechanisms(release: Release, num_cells: int) -> tuple[str, str] | None:
@@ -99,7 +99,7 @@ def find_obstacle_of_mechanisms(release: Release, num_cells: int) -> tuple[str, 
 
 def reads_together(mechanism: Any) -> bool:
     """Whether the density of a value depends on its sums together, and is no product over them."""
-    return not (mechanism.exact or mechanism.adds_noise or mechanism.is_elementwise or can_decorrelate(mechanism))
+    return not (mechanism.sums.known or mechanism.adds_noise or mechanism.is_elementwise or can_decorrelate(mechanism))
 
 
 def can_decorrelate(mechanism: Mechanism) -> bool:
@@ -116,7 +116,7 @@ def prefers_counts(model: Model, release: PrivateRelease) -> bool:
     num_cells = support_size(model)
     assert num_cells is not None
     parts = [mechanism for mechanism, _ in parts_of(release.mechanism, len(release.value))]
-    if any(part.exact or part.reveals for part in parts) or is_unknown(release):
+    if any(part.sums.known or part.sums.reveals for part in parts) or is_unknown(release):
         return True
     return num_cells * (1 if model.conjugate is not None else RECORDS_PER_CELL) <= release.n
 
@@ -152,12 +152,12 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
     check_number(release.n)
     release = with_independent_noise(fill_up(release))
     parts = parts_of(release.mechanism, len(release.value))
-    has_totals = any(mechanism.exact or mechanism.reveals for mechanism, _ in parts)
+    has_totals = any(mechanism.sums.known or mechanism.sums.reveals for mechanism, _ in parts)
     if has_totals and is_traced(release.value):
         remedy = "Build the count form outside jit and vmap, where the known totals are numbers."
         fail("release", "known totals that are traced", "numbers", remedy, error=TypeError)
     known = tuple(known_values(mechanism, release.value[where]) for mechanism, where in parts)
-    limited = tuple(mechanism.excludes_sums for mechanism, _ in parts)
+    limited = tuple(mechanism.sums.bounds is not None for mechanism, _ in parts)
     sizes = tuple(where.stop - where.start for _, where in parts)
     together = any(reads_together(mechanism) for mechanism, _ in parts)
     layout = Layout(sizes, known, limited, release.value.dtype, together)
@@ -172,12 +172,12 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
 def check_wraps(mechanisms: list[Mechanism], table: Table) -> None:
     """Raise unless moves pass between all sums that are as good as each other, where values are residues."""
     for mechanism, sums in zip(mechanisms, table.parts, strict=True):
-        if not mechanism.period or (isinstance(mechanism.period, int) and mechanism.period <= MAX_WIDTH):
+        if not mechanism.sums.period or (isinstance(mechanism.sums.period, int) and mechanism.sums.period <= MAX_WIDTH):
             continue
         weights, most = np.append(sums.weight, 0.0), table.bounds[1]
         span = np.inf if most is None else most * (weights.max() - weights.min())
-        if mechanism.period <= span + 2 * mechanism.reach:  # type: ignore[attr-defined]
-            given = f"counts() with residues modulo {mechanism.period}, and sums up to {span:g} apart"
+        if mechanism.sums.period <= span + 2 * mechanism.reach:  # type: ignore[attr-defined]
+            given = f"counts() with residues modulo {mechanism.sums.period}, and sums up to {span:g} apart"
             expected = f"a whole modulus up to {MAX_WIDTH}, or one beyond all sums and their noise"
             fail("imputation", given, expected, "The residues leave out so much that no moves are known to pass.")
 
@@ -211,11 +211,11 @@ def decorrelate(mechanism: Mechanism, size: int) -> tuple[np.ndarray, np.ndarray
 
 def known_values(mechanism: Mechanism, value: Array) -> tuple[float | None, ...] | None:
     """The sums [d] that a part of the release tells, None in the place of each that it does not, or for all of them."""
-    if mechanism.exact:
+    if mechanism.sums.known:
         return tuple(np.asarray(value, float).tolist())
-    if not mechanism.reveals:
+    if mechanism.sums.bounds is None or not mechanism.sums.reveals:
         return None
-    least, most = (np.asarray(end, float).tolist() for end in mechanism.possible_sums(value))
+    least, most = (np.asarray(end, float).tolist() for end in mechanism.sums.bounds(value))
     values = tuple(low if low == high else None for low, high in zip(least, most, strict=True))
     return values if any(one is not None for one in values) else None
 

@@ -98,8 +98,8 @@ def possible_limits(table: Table, release: Release) -> list[Limits]:
     """Those within which the published numbers can have been released."""
     found = []
     for (mechanism, where), sums in zip(parts_of(release.mechanism, len(release.value)), table.parts, strict=True):
-        if mechanism.excludes_sums:
-            least, most = mechanism.possible_sums(release.value[where])
+        if mechanism.sums.bounds is not None:
+            least, most = mechanism.sums.bounds(release.value[where])
             found.append(Limits(sums, np.asarray(least), np.asarray(most)))
     return found
 
@@ -153,7 +153,7 @@ def guess_counts(table: Table, release: Release, scale: Array, probability: Arra
 def near_sums(release: Release, value: Array) -> Array:
     """Sums [d] near those that lead to a value [d] like this one."""
     parts = parts_of(release.mechanism, len(value))
-    return jnp.concatenate([mechanism.near_sums(value[where]) for mechanism, where in parts])
+    return jnp.concatenate([mechanism.sums.near(value[where]) for mechanism, where in parts])
 
 
 def where_possible(table: Table, release: Release, counts: np.ndarray) -> np.ndarray:

@@ -168,7 +168,7 @@ def jump(model: Model, release: Microdata, name: str, place: Place) -> Move:
     The distance is drawn for each record, or is the period of a channel that tells a number up to multiples of it.
     """
     free, where = movable(release, name), (slice(None), *place)
-    periods = [field.channel.period for field in release.noisy_parts(name).values()]
+    periods = [field.channel.sums.period for field in release.noisy_parts(name).values()]
     period = next((each for each in periods if each is not None), None)
 
     def move(rng_key: Key, parameters: Parameters, records: Records) -> Moved:
@@ -205,7 +205,7 @@ def noise_width(release: Microdata, name: str, place: Place) -> Array:
     def deviation(channel: Any, value: Array) -> Array:
         return width(jax.random.key(0), channel, value, partial(jnp.std, axis=0), NOISE_DRAWS)[place]
 
-    limited = [field for field in release.noisy_parts(name).values() if field.channel.excludes_sums]
+    limited = [field for field in release.noisy_parts(name).values() if field.channel.sums.bounds is not None]
     deviations = [
         field.over_records(deviation, field.values) if field.varies else deviation(field.channel, field.largest)
         for field in release.noisy_parts(name).values()

@@ -153,7 +153,7 @@ def constant_fields(model: Model, n: int) -> set[str]:
 def can_draw_normal(release: Microdata) -> bool:
     """Whether the one field that was released is exact, or its channel draws a Normal field behind it."""
     channels = [field.channel for field in release.fields.values()]
-    return len(channels) == 1 and (channels[0].exact or channels[0].draws_latent_normal)
+    return len(channels) == 1 and (channels[0].sums.known or channels[0].draws_latent_normal)
 
 
 def list_levels(model: Model, release: Microdata, hidden: dict[str, Any]) -> list[Records]:
@@ -166,7 +166,7 @@ def list_levels(model: Model, release: Microdata, hidden: dict[str, Any]) -> lis
     for name, leaf in hidden.items():
         if name in levels:
             continue
-        sizes = [field.channel.true_categories for field in release.noisy_parts(name).values()]
+        sizes = [field.channel.sums.categories for field in release.noisy_parts(name).values()]
         known = [size for size in sizes if size is not None]
         if known and leaf.ndim == 1:
             found.append({name: jnp.arange(max(known), dtype=leaf.dtype)})
@@ -259,7 +259,7 @@ def find_levels(release: Microdata, values: Records) -> Levels:
     for key, field in release.fields.items():
         if field.field in values:
             terms = field.log_densities_of_support(values)
-            if field.channel.exact:
+            if field.channel.sums.known:
                 unlisted = ~jnp.any(jnp.isfinite(terms), axis=1, keepdims=True)
                 first = jax.vmap(lambda level, levels=values[key]: jnp.all(level == levels[0]))(values[key])
                 terms = jnp.where(unlisted, jnp.where(first, 0.0, -jnp.inf), terms)
@@ -301,7 +301,7 @@ def draw_normal(model: Model, release: Microdata) -> Move:
         seen_key, fresh_key = jax.random.split(rng_key)
         mean, scale = normal_field(parameters)
         drawn = field.values
-        if not field.channel.exact:
+        if not field.channel.sums.known:
             drawn = field.channel.sample_latent_normal(seen_key, field.values, mean, scale)
         if missing is not None:
             fresh = mean + scale * jax.random.normal(fresh_key, drawn.shape, drawn.dtype)

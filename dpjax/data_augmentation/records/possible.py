@@ -43,7 +43,9 @@ def with_possible_counts(
             name: draw_possible(jax.random.fold_in(key, place), model, release, name, parameters, records)
         }
     if has_known_totals(release):
-        (name,) = {part.field for part in release.fields.values() if not part.channel.exact} or set(release.missing)
+        (name,) = {part.field for part in release.fields.values() if not part.channel.sums.known} or set(
+            release.missing
+        )
         ends = possible_ends(noisy_parts(release, name), release.n)
         if name in release.exact:
             known = ~release.missing.get(name, jnp.zeros(release.n, bool))
@@ -56,7 +58,7 @@ def with_possible_counts(
 def excluding_fields(release: PrivateRelease) -> list[str]:
     """The names of the fields, one number of each record, that came through such channels."""
     fields = [part for part in release.parts if isinstance(part, FieldValues)]
-    return sorted({part.field for part in fields if part.channel.excludes_sums and part.values.ndim == 1})
+    return sorted({part.field for part in fields if part.channel.sums.bounds is not None and part.values.ndim == 1})
 
 
 def draw_possible(

@@ -63,7 +63,7 @@ NO_TOTALS = "Else leave out what is exact, or state it with the noise of its rou
 def check_noisy(release: Release, imputation: str, remedy: str = KEEP_TOTALS + NO_TOTALS) -> None:
     """Raise if a part of the release has no noise: single records could hardly move without changing its total."""
     parts = [mechanism for mechanism, _ in parts_of(release.mechanism, len(release.value))]
-    if any(part.tells_sums for part in parts):
+    if any(part.sums.tells for part in parts):
         fail(
             "imputation",
             f"{imputation} with a release that is exact in part",
@@ -76,8 +76,8 @@ def check_noisy(release: Release, imputation: str, remedy: str = KEEP_TOTALS + N
 def check_wraps(release: Release, imputation: str) -> None:
     """Raise if values are residues, and single records could hardly move the sum between those a modulus apart."""
     for part, _ in parts_of(release.mechanism, len(release.value)):
-        if part.period and not is_traced(part) and part.depth > DEEPEST:
-            given = f"{imputation} with residues modulo {part.period}"
+        if part.sums.period and not is_traced(part) and part.sums.depth() > DEEPEST:
+            given = f"{imputation} with residues modulo {part.sums.period}"
             expected = "noise that is wide against the modulus, because records are imputed one by one"
             remedy = "Subtract the modulus from values above its half; or impute counts, if records take few values."
             fail("imputation", given, expected, remedy)
