@@ -22,7 +22,7 @@ from dpjax.mcmc.step import search_from
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.runtime.chunk import CHAIN_AXES, Segment
-from dpjax.runtime.devices import gather_to_host, over_devices
+from dpjax.runtime.devices import gather_to_host, over_devices, platform_of
 from dpjax.runtime.run import Run, Status
 
 __all__ = ["AloneRun", "make_run_alone", "warn_of_left_out"]
@@ -137,7 +137,8 @@ def make_run_alone(
 ) -> AloneRun:
     """The run of a problem whose records are summed out, with chains at modes, or at `initial` [chain, ...]."""
     keys = given["keys"]
-    settled, ascent = settle(problem, keys.starts[0], initial, len(keys.chains))
+    in_turn = platform_of(given["mesh"]) == "cpu"
+    settled, ascent = settle(problem, keys.starts[0], initial, len(keys.chains), in_turn)
     schedule = make_growing_schedule(num_warmup, num_samples, thin)
     kind = LargeAloneRun if settled.swept_release.is_large else AloneRun
     return kind(problem=settled, ascent=ascent, schedule=schedule, **given)

@@ -34,6 +34,9 @@ TEMPERATURE = 4.0
 NUM_STEPS, FIRST_RATE, LAST_RATE = 300, 0.1, 1e-3
 """Steps of Adam, and its first and last rate, in prior standard deviations."""
 
+MOST_TOGETHER = 2**26
+"""Most numbers that are summed over at once, for all climbs that an accelerator makes together."""
+
 LEAST_CURVATURE = 0.1
 """Of the precision of the prior: directions in which the density curves less are as wide as that."""
 
@@ -59,11 +62,19 @@ class Ascent(NamedTuple):
     modes: Parameters
 
 
-@partial(jit_model, static_argnames=("num_chains",))
+@partial(jit_model, static_argnames=("num_chains", "together"))
 def climb_to_modes(
-    model: Model, likelihood: MarginalLikelihood, key: Key, initial: Parameters | None, num_chains: int
+    model: Model,
+    likelihood: MarginalLikelihood,
+    key: Key,
+    initial: Parameters | None,
+    num_chains: int,
+    together: int | None,
 ) -> Ascent:
-    """The modes of p(parameters | release) that chains climb to, from `initial` [chain, ...] or from the prior."""
+    """The modes of p(parameters | release) that chains climb to, from `initial` [chain, ...] or from the prior.
+
+    So many climb `together`; None has them climb one after another.
+    """
     prior_key, shape_key, candidate_key = jax.random.split(key, 3)
     log_likelihood, prior = likelihood.build(), fit_to_prior(prior_key, model)
     unravel = to_vector(model, model.sample_prior(shape_key))[1]
@@ -80,12 +91,13 @@ def climb_to_modes(
 
     keys = jax.random.split(candidate_key, num_chains)
     first = (
-        jax.lax.map(begin, keys)
+        jax.lax.map(begin, keys, batch_size=together)
         if initial is None
         else jax.vmap(lambda one: prior.whiten(to_vector(model, one)[0]))(initial)
     )
-    modes, densities = jax.lax.map(partial(ascend, target), first)
+    modes, densities = jax.lax.map(partial(ascend, target), first, batch_size=together)
     best = modes[jnp.argmax(jnp.where(jnp.isnan(densities), -jnp.inf, densities))]
+    modes = jnp.where(jnp.isfinite(densities)[:, None], modes, best[None])
     tuning = whiten_about(prior, target, best)
     ends = jax.vmap(lambda mode: constrain(model, unravel(prior.colour(mode))))(modes)
     return Ascent(ends if initial is None else initial, densities, tuning, ends)
@@ -118,22 +130,31 @@ def whiten_about(prior: Tuning, target: Callable[[Array], Array], mode: Array) -
     return Tuning(prior.colour(mode), factorize(covariance), jnp.ones((), mode.dtype))
 
 
-def settle(problem: Problem, key: Key, initial: Parameters | None, num_chains: int) -> tuple[Problem, Ascent]:
+def settle(
+    problem: Problem, key: Key, initial: Parameters | None, num_chains: int, in_turn: bool
+) -> tuple[Problem, Ascent]:
     """The problem with windows fitted to where the parameters will be, and where chains start.
+
+    Parameters
+    ----------
+    in_turn
+        Whether chains climb one after another, as is best on CPUs.
 
     Raises
     ------
     ValueError
         If the density is not positive where the climbs end.
     """
-    climb = climb_to_modes if problem.swept_release.is_large else climb_to_modes.unoptimized
-    ascent = climb(problem.model, problem.swept_release, key, initial, num_chains)
+    likelihood = problem.swept_release
+    together = None if in_turn else max(min(num_chains, MOST_TOGETHER // likelihood.terms.size), 1)
+    climb = climb_to_modes if likelihood.is_large else climb_to_modes.unoptimized
+    ascent = climb(problem.model, likelihood, key, initial, num_chains, together)
     if not np.any(np.isfinite(ascent.log_density)):
         given = "a release of zero or undefined density at all modes climbed to from the prior"
         remedy = "Check that the model, with parameters from the prior, can give such values. Or pass `initial`."
         fail("release", given, "positive density somewhere", remedy)
-    problem = replace(problem, likelihood=problem.swept_release)
-    return fit_to(problem, ascent.modes) if problem.swept_release.is_approximate else problem, ascent
+    problem = replace(problem, likelihood=likelihood)
+    return fit_to(problem, ascent.modes) if likelihood.is_approximate else problem, ascent
 
 
 def fit_to(problem: Problem, parameters: Parameters) -> Problem:
