@@ -70,9 +70,7 @@ class Approximate(Surface):
         """See `Surface`; neither the key nor the length matter, as there are no chains."""
         arguments = self.release, self.rule, self.simulated, self.scales, values, jnp.asarray(vectors, float)
         moments = Moments(*(np.asarray(leaf, float) for leaf in differentiate(self.model, self.source, *arguments)))
-        fine = np.isfinite(moments.score).all(axis=-1) & np.isfinite(moments.curvature).all(axis=(-2, -1))
-        kept = Moments(*(keep(leaf, fine) for leaf in moments))
-        return kept._replace(num_nonfinite=(~fine).astype(float)), chains
+        return moments.kept_where_finite(), chains
 
     def copy(self, chains: Any, count: int) -> Any:
         """See `Surface`; there are no chains."""
@@ -101,11 +99,6 @@ class Approximate(Surface):
             check_errors(errors, len(jax.tree.leaves(self.rule)[-1]), type(self.given.statistic).__name__)
         skewness = measure_skewness(key, self.model, self.release, self.simulated, one)
         warn_of_skewness(skewness, stacklevel=stacklevel + 1)
-
-
-def keep(leaf: np.ndarray, fine: np.ndarray) -> np.ndarray:
-    """A leaf [release, group, ...] with zeros where the derivatives are not finite."""
-    return np.where(fine.reshape(*fine.shape, *[1] * (leaf.ndim - fine.ndim)), leaf, 0.0)
 
 
 def scale_rules(key: Key, release: Release, simulated: Array) -> Rule | None:

@@ -18,9 +18,11 @@ from dpjax.data_augmentation.counts import counts
 from dpjax.data_augmentation.counts.form import find_obstacle, prefers_counts
 from dpjax.data_augmentation.plan import check_tuned
 from dpjax.data_augmentation.problem import Problem, impute_by
+from dpjax.data_augmentation.summed_out import SummedOut, can_sum_out, summed_out
 from dpjax.likelihood.approximate import Approximate, scale_rules
 from dpjax.likelihood.imputed import Imputed
 from dpjax.likelihood.other_starts import far_starts
+from dpjax.likelihood.summed import Summed, find_likely
 from dpjax.likelihood.surface import Surface
 from dpjax.mcmc.starts import starts_by
 from dpjax.models.checks import check_fit
@@ -36,6 +38,9 @@ from dpjax.runtime.progress import check_progress
 __all__ = ["Method", "Opened", "check_inputs", "choose_method", "open_surface"]
 
 Method = Literal["auto", "imputation", "clt"]
+
+Form = Literal["sums", "imputation", "clt"]
+"""How the likelihood is computed: with the records summed out, by chains of imputation, or by a Normal sum."""
 
 RECORDS_FOR_NORMAL_SUM = 1_000
 """Smallest number of records that are not imputed one by one if their sum can be taken to be Normal. With a thousand
@@ -68,9 +73,6 @@ def check_inputs(
     check_fit(model, release)
     check_derived(model)
     check_real(model)
-    if isinstance(release, Microdata):
-        remedy = "Use dpjax.sample, with a wide prior if none is wanted."
-        fail("release", "Microdata", "a Release or a LocalRelease", remedy)
     if is_unknown(release):
         remedy = "A prior of the number of records has no place in a likelihood: use dpjax.sample."
         fail("release.n", repr(release.n), "a known number of records", remedy)
@@ -92,23 +94,34 @@ def check_real(model: Model) -> None:
         fail("model", f"parameters {whole} of whole numbers", "real numbers", "Fit each of their values by itself.")
 
 
-def choose_method(
-    model: Model, release: PrivateRelease, method: Method, imputation: Imputation | str | None
-) -> Literal["imputation", "clt"]:
-    """The method: imputation, unless many records would be imputed one by one whose sum can be taken to be Normal."""
+def choose_method(model: Model, release: PrivateRelease, method: Method, imputation: Imputation | str | None) -> Form:
+    """The form: sums where they are possible, else imputation, or a Normal sum of many records.
+
+    That is taken where records would be imputed one by one.
+    """
     if method == "clt":
         if imputation is not None:
             fail("imputation", repr(imputation), "None with method='clt', which imputes nothing", "Leave one out.")
         check_clt(model, release)
-    if method != "auto":
-        return method
-    if imputation is not None or counts_fit(model, release) or release.n < RECORDS_FOR_NORMAL_SUM:
+        return "clt"
+    if asks_for_sums(imputation) or (method == "auto" and imputation is None and can_sum_out(model, release)):
+        return "sums"
+    if isinstance(release, Microdata):
+        given = "Microdata whose records are not summed out"
+        remedy = "Leave method and imputation out; or use dpjax.sample, with a wide prior if none is wanted."
+        fail("release", given, "a Release, a LocalRelease, or records that can be summed out", remedy)
+    if method != "auto" or imputation is not None or counts_fit(model, release) or release.n < RECORDS_FOR_NORMAL_SUM:
         return "imputation"
     try:
         check_clt(model, release)
     except (TypeError, ValueError):
         return "imputation"
     return "clt"
+
+
+def asks_for_sums(imputation: Imputation | str | None) -> bool:
+    """Whether a choice of imputation is that there is none."""
+    return isinstance(imputation, SummedOut) or imputation == summed_out.__name__
 
 
 def check_clt(model: Model, release: Any) -> None:
@@ -139,7 +152,7 @@ def open_surface(
     key: Key,
     model: Model,
     release: PrivateRelease,
-    method: Literal["imputation", "clt"],
+    method: Form,
     imputation: Imputation | str | None,
     num_chains: int,
     initial: Parameters | None,
@@ -148,6 +161,8 @@ def open_surface(
     start = None if initial is None else check_parameters("initial", model, initial)
     if method == "clt":
         return open_approximate(key, model, release, start)
+    if method == "sums":
+        return open_summed(key, model, release, start)
     problem = choose_latent(model, release, imputation)
     model, release, held = problem.model, problem.release, problem.conditional_imputation
     surface = Imputed(model=model, release=release, imputation=held, num_chains=num_chains)
@@ -158,6 +173,16 @@ def open_surface(
     chains = jax.tree.map(lambda leaf: leaf[None], states.latent.records)
     others = far_starts(vectors) if initial is None else vectors[:0]
     return Opened(surface, np.mean(vectors, axis=0, keepdims=True), chains, others)
+
+
+def open_summed(key: Key, model: Model, release: PrivateRelease, start: Parameters | None) -> Opened:
+    """The likelihood with the records summed out, at a start or else the most likely of some draws from the prior."""
+    problem = impute_by(model, release, summed_out())
+    surface = Summed(model=problem.model, release=problem.release, likelihood=problem.swept_release)
+    if start is not None:
+        return Opened(surface, np.asarray(to_vector(model, start)[0], float)[None], None)
+    vectors = find_likely(key, surface)
+    return Opened(surface, vectors[:1], None, far_starts(vectors))
 
 
 def open_approximate(key: Key, model: Model, release: Any, start: Parameters | None) -> Opened:

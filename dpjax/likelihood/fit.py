@@ -1,7 +1,6 @@
 """Maximum likelihood from a private release: the function that users call."""
 
 from functools import partial
-from typing import Any
 
 import jax
 import numpy as np
@@ -9,7 +8,6 @@ import numpy as np
 from dpjax._util.threads import one_blas_thread
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.records.forms import OwnLatentData
-from dpjax.likelihood.approximate import Approximate
 from dpjax.likelihood.choose import Method, check_inputs, choose_method, open_surface
 from dpjax.likelihood.confirm import SHARE, confirm, look_around
 from dpjax.likelihood.imputed import Imputed
@@ -37,7 +35,8 @@ def maximum_likelihood(
 ) -> MaximumLikelihood:
     """The parameters under which the release is most likely, with standard errors and their Monte Carlo errors.
 
-    Chains impute the confidential records at the present parameters. By Fisher's identity they give the score of the
+    Where the records can be summed out, as by `dpjax.marginal_likelihood`, this is exact. Else chains impute the
+    confidential records at the present parameters. By Fisher's identity they give the score of the
     release's likelihood, and by Louis's its information. Newton steps lead to the maximum, with longer and longer
     chains until the Monte Carlo error is small. No prior enters: that of the model is only where the search starts.
 
@@ -51,10 +50,12 @@ def maximum_likelihood(
         What was released about a known number of records.
     method
         ``"imputation"``, or ``"clt"``: the sum is then taken to be Normal as by `dpjax.sample_clt`, at a cost free of
-        n. ``"auto"`` is the latter from 1,000 records on that would be imputed one by one, if it is possible.
+        n. ``"auto"`` sums the records out where that is possible. Else it is ``"clt"`` from 1,000 records on that would
+        be imputed one by one, if it is possible.
     imputation
-        The imputation of the records given the parameters, see `dpjax.impute`. By default counts if a record takes
-        fewer values than there are records, else IMwG. Wholly new records are proposed beside it.
+        The imputation of the records given the parameters, see `dpjax.impute`; it imputes also what could be summed
+        out. By default counts if a record takes fewer values than there are records, else IMwG. Wholly new records are
+        proposed beside it.
     num_chains
         The chains, from whose differences all Monte Carlo errors are computed.
     num_steps
@@ -103,14 +104,16 @@ def maximum_likelihood(
             open_key, model, release, chosen, imputation, num_chains, initial
         )
         tell = partial(advance, bar, lengths)
-        settings: dict[str, Any] = {"precision": float(precision), "num_steps": num_steps}
-        settings |= {"with_errors": True, "report": tell}
+        settings = surface.settings(float(precision), num_steps) | {"with_errors": True, "report": tell}
         found = climb(surface, climb_key, surface.values, vectors, chains, **settings)
         found, disagreements = compare_starts(
             other_key, surface, model, release, found, list(others), chains, **settings
         )
-        if isinstance(surface, Approximate):
-            surface.check(check_key, found.vectors[0], stacklevel=2)
+        fitted_there = surface.fitted_around(found.vectors[0], found.solution.steps[0])
+        if fitted_there is not None:
+            surface = fitted_there
+            found = climb(surface, climb_key, surface.values, found.vectors, chains, **settings)
+        surface.check(check_key, found.vectors[0], stacklevel=2)
         looks = look_around(surface, look_key, found, max(max(lengths) // SHARE, 1))
         room = num_steps - found.num_steps
         found, made = confirm(surface, last_key, found, looks, max(lengths), room, float(precision))

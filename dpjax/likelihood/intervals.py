@@ -168,11 +168,10 @@ def profile_ends(surface: Surface, key: Key, fitted: Climb, level: float, num_st
     found = climb(
         few,
         key,
-        jnp.broadcast_to(surface.values, (count, *surface.values.shape[1:])),
+        surface.repeat(count),
         path.starts,
         few.copy(fitted.chains, count),
-        precision=PROFILE_PRECISION,
-        num_steps=min(num_steps, PROFILE_STEPS),
+        **few.settings(PROFILE_PRECISION, min(num_steps, PROFILE_STEPS)),
         hold=path.hold(surface),
         nearby=np.linalg.inv(fitted.solution.covariance[0]),
     )
@@ -261,8 +260,7 @@ def bootstrap_ends(surface: Surface, key: Any, fitted: Climb, level: float, num_
         values,
         starts,
         chains,
-        precision=REFIT_PRECISION,
-        num_steps=min(num_steps, REFIT_STEPS),
+        **few.settings(REFIT_PRECISION, min(num_steps, REFIT_STEPS)),
         nearby=np.linalg.inv(fitted.solution.covariance[0]),
     )
     estimates, _ = surface.natural(found.vectors)

@@ -22,8 +22,10 @@ STEEP = -0.5
 
 def find_remarks(surface: Surface, fitted: Climb, looks: Looks) -> tuple[str, ...]:
     """Remarks on a fit, and on what is seen away from it."""
-    remarks = []
-    if not fitted.settled[0]:
+    remarks = list(surface.remarks(fitted.vectors[0]))
+    if not fitted.settled[0] and surface.is_exact:
+        remarks.append("Newton's steps did not end at a maximum: pass `initial` parameters near it.")
+    elif not fitted.settled[0]:
         text = f"The Monte Carlo error of the estimate is {fitted.errors[0]:.2g} standard errors, or that of the"
         text = f"{text} standard errors is too large, after {fitted.num_steps} sweeps of each chain"
         remarks.append(f"{text}: pass more num_steps or num_chains.")

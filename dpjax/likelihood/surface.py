@@ -44,6 +44,12 @@ class Moments(NamedTuple):
     scale: Any
     num_nonfinite: Any
 
+    def kept_where_finite(self) -> "Moments":
+        """Those of releases and groups [release, group, ...] on the host, with zeros where they are not finite."""
+        fine = np.isfinite(self.score).all(axis=-1) & np.isfinite(self.curvature).all(axis=(-2, -1))
+        kept = (np.where(fine.reshape(*fine.shape, *[1] * (leaf.ndim - fine.ndim)), leaf, 0.0) for leaf in self)
+        return Moments(*kept)._replace(num_nonfinite=(~fine).astype(float))
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Surface(ABC):
@@ -64,13 +70,13 @@ class Surface(ABC):
     """How the likelihood is computed, in words."""
 
     @abstractmethod
-    def evaluate(self, key: Key, values: Array, vectors: np.ndarray, chains: Any, length: int) -> tuple[Moments, Any]:
+    def evaluate(self, key: Key, values: Any, vectors: np.ndarray, chains: Any, length: int) -> tuple[Moments, Any]:
         """The moments [release, group, ...] at vectors [release, k], and the chains [release, group, ...] after that.
 
         Parameters
         ----------
         values
-            What was released [release, ...].
+            What was released [release, ...], as in `values`.
         chains
             Where the chains are; they are carried from one evaluation to the next.
         length
@@ -82,7 +88,7 @@ class Surface(ABC):
         """The chains [1, group, ...] of one fit, as many as it has, as those of several [count, group, ...]."""
 
     @abstractmethod
-    def simulate(self, key: Key, vector: np.ndarray, count: int) -> tuple[Array, Any]:
+    def simulate(self, key: Key, vector: np.ndarray, count: int) -> tuple[Any, Any]:
         """Released values [count, ...] of new records at a vector [k], with chains [count, group, ...] for each."""
 
     @property
@@ -91,9 +97,35 @@ class Surface(ABC):
         return False
 
     @property
-    def values(self) -> Array:
+    def values(self) -> Any:
         """The released value [1, ...], as one of several."""
         return self.release.observed[None]
+
+    def repeat(self, count: int) -> Any:
+        """The released value [count, ...], for several fits to it."""
+        return jnp.broadcast_to(self.values, (count, *self.values.shape[1:]))
+
+    def settings(self, precision: float, num_steps: int) -> dict[str, Any]:
+        """How precise a climb is and how many sweeps it makes at most, where so much is asked for."""
+        return {"precision": precision, "num_steps": num_steps}
+
+    def check(self, key: Key, vector: np.ndarray, stacklevel: int) -> None:
+        """Raise or warn if the likelihood is not what it should be at a vector [k]."""
+        return
+
+    def fitted_around(self, vector: np.ndarray, steps: np.ndarray) -> "Surface | None":
+        """The likelihood fitted to a vector [k] and what is some standard errors [m, k] away; None if it is."""
+        del vector, steps
+        return None
+
+    def remarks(self, vector: np.ndarray) -> tuple[str, ...]:
+        """What is to be known of the likelihood at a vector [k]."""
+        del vector
+        return ()
+
+    def log_likelihood(self, vector: np.ndarray) -> tuple[float, float]:
+        """The log-density of the release at a vector [k], and its standard error, where no chains are needed for it."""
+        raise NotImplementedError
 
     def natural(self, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Parameters and derived quantities in one vector [..., p], and their Jacobian [..., p, k]."""

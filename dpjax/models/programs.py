@@ -12,7 +12,7 @@ from dpjax._util.jit import ahead_options, in_full_precision, light_options, qui
 from dpjax._util.validation import is_traced
 from dpjax.base import Array
 
-__all__ = ["jit_model"]
+__all__ = ["as_number", "jit_model"]
 
 Options = tuple[tuple[str, Any], ...]
 """Static arguments by name."""

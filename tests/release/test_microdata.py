@@ -180,7 +180,7 @@ MODEL = dpjax.models.categorical([1.0, 1.0])
         lambda key, release: dpjax.sample_smc(key, MODEL, release),
         lambda key, release: dpjax.importance_sample(key, MODEL, release, 10),
         lambda key, release: dpjax.sample_clt(key, MODEL, release),
-        lambda key, release: dpjax.maximum_likelihood(key, MODEL, release),
+        lambda key, release: dpjax.maximum_likelihood(key, MODEL, release, method="imputation"),
         lambda key, release: dpjax.coupling.coupled_gibbs(MODEL, release),
     ],
     ids=["smc", "importance", "clt", "likelihood", "coupling"],

@@ -13,7 +13,7 @@ from dpjax.data_augmentation.summed_out.likelihood import MarginalLikelihood, ob
 from dpjax.models.simulation import GibbsState, init_latent, parameter_shapes
 from dpjax.release import PrivateRelease
 
-__all__ = ["SummedOut", "prefers_sums", "summed_out", "summed_state"]
+__all__ = ["SummedOut", "can_sum_out", "prefers_sums", "summed_out", "summed_state"]
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,13 @@ def prefers_sums(model: Model, release: PrivateRelease) -> bool:
         return False
     leaves = jax.tree.leaves(parameter_shapes(model))
     real = all(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves)
-    possible = real and not obstacle_to_sums(model, release) and has_room(model, release)
+    possible = real and can_sum_out(model, release)
     return possible and (has_gradients(model) or sum(x.size for x in leaves) == 1)
+
+
+def can_sum_out(model: Model, release: PrivateRelease) -> bool:
+    """Whether what is hidden of each record can be summed over."""
+    return not obstacle_to_sums(model, release) and has_room(model, release)
 
 
 def has_room(model: Model, release: PrivateRelease) -> bool:

@@ -1,5 +1,6 @@
 """The density of what was released as a function of the parameters alone, with the hidden records summed out."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
@@ -12,17 +13,17 @@ from dpjax._util.pytree import PyTree
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.records.microdata import cross, hidden_fields, split_hidden
-from dpjax.data_augmentation.summed_out.rows import group_records
+from dpjax.data_augmentation.summed_out.rows import Rows, group_each, group_records
 from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, Terms, Windows
 from dpjax.data_augmentation.summed_out.windows import first_windows, fit_windows, thin_windows
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters
-from dpjax.models.programs import jit_model
+from dpjax.models.programs import as_number, jit_model
 from dpjax.models.simulation import draw_position
 from dpjax.numerics import leading_size
 from dpjax.release import LocalRelease, Microdata, PrivateRelease
 
-__all__ = ["MarginalLikelihood", "marginal_likelihood", "obstacle_to_sums", "sum_out", "thin"]
+__all__ = ["MarginalLikelihood", "marginal_likelihood", "obstacle_to_sums", "sum_out", "sum_out_each", "thin"]
 
 MAX_COMBINATIONS = 1024
 """Most combinations of the hidden values of a record."""
@@ -202,9 +203,21 @@ def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None
     if found := obstacle_to_sums(model, release):
         expected = "values of single records, of which what is hidden can be listed"
         fail("release", found, expected, "Impute the records: dpjax.sample(..., imputation=dpjax.imwg()).")
-    people = as_microdata(release)
-    alike = group_records(model, people)
-    terms = make_terms(alike.model, alike.release, parameters)
+    alike = group_records(model, as_microdata(release))
+    return as_likelihood(alike, make_terms(alike.model, alike.release, parameters))
+
+
+def sum_out_each(model: Model, releases: Sequence[Any], parameters: Parameters | None = None) -> MarginalLikelihood:
+    """The likelihoods of several releases of one kind, leaves [release, ...], by sums over as many numbers each."""
+    alike = group_each(model, [as_microdata(release) for release in releases])
+    terms = [make_terms(rows.model, rows.release, parameters) for rows in alike]
+    length = max(each.length for each in terms)
+    found = [as_likelihood(rows, each.padded(length)) for rows, each in zip(alike, terms, strict=True)]
+    return jax.tree.map(lambda *leaves: jnp.stack([as_number(leaf) for leaf in leaves]), *found)
+
+
+def as_likelihood(alike: Rows, terms: Terms) -> MarginalLikelihood:
+    """The likelihood of rows whose hidden fields are summed out in this way."""
     return MarginalLikelihood(alike.model, terms, jnp.asarray(alike.weights, float), jnp.asarray(alike.rows))
 
 

@@ -12,7 +12,7 @@ from dpjax.models.programs import jit_model
 from dpjax.models.simulation import draw_parameters
 from dpjax.release import Microdata
 
-__all__ = ["Rows", "group_records"]
+__all__ = ["Rows", "group_each", "group_records"]
 
 MIN_GROUPED = 64
 """Fewest records that are grouped: of few, another program is all that it would bring."""
@@ -41,14 +41,52 @@ class Rows(NamedTuple):
     rows: np.ndarray
 
 
+class Alike(NamedTuple):
+    """Which records are equal: the first of each kind [m], the kind of each [n], and how many each kind has [m]."""
+
+    first: np.ndarray
+    rows: np.ndarray
+    weights: np.ndarray
+
+    def padded(self, number: int) -> "Alike":
+        """With the first kind again, without any weight, until there are so many."""
+        more = number - len(self.first)
+        return self._replace(
+            first=np.concatenate([self.first, np.repeat(self.first[:1], more)]),
+            weights=np.concatenate([self.weights, np.zeros(more, self.weights.dtype)]),
+        )
+
+
 def group_records(model: Model, release: Microdata) -> Rows:
     """The distinct records; all of them where grouping does not halve their number, or the model cannot be divided."""
-    n = release.n
-    every = Rows(model, release, np.ones(n), np.arange(n))
-    covariates = model.record_covariates
+    alike = find_alike(model, release)
+    grouped = None if alike is None else take_rows(model, release, alike)
+    return every_record(model, release) if grouped is None else grouped
+
+
+def group_each(model: Model, releases: list[Microdata]) -> list[Rows]:
+    """The distinct records of each of several releases, with as many rows for all."""
+    alike = [found for release in releases if (found := find_alike(model, release)) is not None]
+    if len(alike) == len(releases):
+        number = max(len(found.first) for found in alike)
+        pairs = zip(releases, alike, strict=True)
+        grouped = [take_rows(model, release, found.padded(number)) for release, found in pairs]
+        if not any(rows is None for rows in grouped):
+            return [rows for rows in grouped if rows is not None]
+    return [every_record(model, release) for release in releases]
+
+
+def every_record(model: Model, release: Microdata) -> Rows:
+    """Each record as a row of its own."""
+    return Rows(model, release, np.ones(release.n), np.arange(release.n))
+
+
+def find_alike(model: Model, release: Microdata) -> Alike | None:
+    """Which records are equal in all that is known of them; None if these are too few, or it is not known."""
+    n, covariates = release.n, model.record_covariates
     varies = any(field.varies for field in release.fields.values())
     if n < MIN_GROUPED or covariates is None or varies or is_traced((release, covariates)):
-        return every
+        return None
     columns = [*columns_of(release), *map(np.asarray, covariates)]
     _, first, rows, weights = np.unique(
         np.concatenate([as_bytes(column) for column in columns], axis=1),
@@ -57,13 +95,15 @@ def group_records(model: Model, release: Microdata) -> Rows:
         return_inverse=True,
         return_counts=True,
     )
-    if 2 * len(first) > n:
-        return every
-    rows = rows.reshape(-1)
-    divided = model.of_records(first)
-    if divided is not model and not agrees(model, divided, first, rows):
-        return every
-    return Rows(divided, take_records(release, first), weights, rows)
+    return None if 2 * len(first) > n else Alike(first, rows.reshape(-1), weights)
+
+
+def take_rows(model: Model, release: Microdata, alike: Alike) -> Rows | None:
+    """One record of each kind; None if the model cannot be divided."""
+    divided = model.of_records(alike.first)
+    if divided is not model and not agrees(model, divided, alike.first, alike.rows):
+        return None
+    return Rows(divided, take_records(release, alike.first), alike.weights, alike.rows)
 
 
 def columns_of(release: Microdata) -> list[np.ndarray]:

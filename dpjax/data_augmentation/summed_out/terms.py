@@ -6,6 +6,7 @@ Given the parameters the records are independent. The density of what was releas
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -43,6 +44,16 @@ class Terms(PyTree, abstract=True):
     def size(self) -> int:
         """Over how many numbers is summed, for all records."""
         return leading_size(self.known)
+
+    @property
+    def length(self) -> int:
+        """How many numbers of a record are summed over at most; 0 where that is the same for all releases of a kind."""
+        return 0
+
+    def padded(self, length: int) -> "Terms":
+        """The same sums, over so many numbers of which the last have no density."""
+        del length
+        return self
 
     def left_out(self, model: Model, parameters: Parameters) -> Array:
         """A bound [m] of what the sum leaves out of each density, relative to it."""
@@ -143,6 +154,16 @@ class Windows(Terms):
     def size(self) -> int:
         """The numbers of all windows."""
         return int(self.log_released.size)
+
+    @property
+    def length(self) -> int:
+        """The length of the windows."""
+        return self.log_released.shape[0]
+
+    def padded(self, length: int) -> "Windows":
+        """See `Terms`."""
+        more = ((0, length - self.length), (0, 0))
+        return replace(self, log_released=jnp.pad(self.log_released, more, constant_values=-jnp.inf))
 
     @property
     def numbers(self) -> Array:
