@@ -123,8 +123,9 @@ def count_cores() -> int:
 def give_advice() -> list[str]:
     """Suggestions, one sentence each."""
     advice = {
-        "Compiled programs are lost when Python exits: call dpjax.runtime.enable_compilation_cache(), or set "
-        "JAX_COMPILATION_CACHE_DIR to a folder, and later runs start in seconds.": program_folder() is None,
+        "Compiled programs are lost when Python exits: call dpjax.enable_compilation_cache() first, or set "
+        "JAX_COMPILATION_CACHE_DIR to a folder, and the next session starts in half the time.": program_folder()
+        is None,
         f"Compiled programs cannot be kept: {program_folder()} cannot be written to.": not can_keep_programs(),
         "Single precision holds counts up to 16,777,216 only: for larger ones, or sums with little noise, call "
         'jax.config.update("jax_enable_x64", True) first.': not is_double(),

@@ -21,6 +21,7 @@ from dpjax.models.programs import jit_model
 from dpjax.models.simulation import batch_size, draw_state
 from dpjax.release import PrivateRelease
 from dpjax.release.microdata import check_drawn_whole
+from dpjax.runtime.progress import PREPARING, Progress, ShowProgress
 
 MAX_KHAT = 0.7
 
@@ -91,7 +92,9 @@ class ImportanceSample:
 
 
 @takes_num_draws
-def importance_sample(key: Key, model: Model, release: PrivateRelease, num_samples: int) -> ImportanceSample:
+def importance_sample(
+    key: Key, model: Model, release: PrivateRelease, num_samples: int, *, progress: ShowProgress = True
+) -> ImportanceSample:
     """Weighted draws from p(parameters | release): θ from the prior, x from f(· | θ), weight η(release | x).
 
     The proposal is the prior predictive, which ignores the release: this works for few parameters and strong noise, and
@@ -107,6 +110,8 @@ def importance_sample(key: Key, model: Model, release: PrivateRelease, num_sampl
         The release.
     num_samples
         Number of draws from the prior; the k-th uses ``fold_in(key, k)``.
+    progress
+        See `dpjax.sample`. All draws are made by one program, so that no time left is shown.
 
     Raises
     ------
@@ -133,8 +138,13 @@ def importance_sample(key: Key, model: Model, release: PrivateRelease, num_sampl
     check_prior_is_drawn(model)
     check_drawn_whole(release)
     labels = model.entry_labels(release.level_names | model.level_names)
-    model, release = draw_number(model, release)
-    draws, log_weights = jax.device_get(weigh(model, num_samples, batch_size(model, release), key, release))
+    with Progress(progress) as bar:
+        model, release = draw_number(model, release)
+        size = batch_size(model, release)
+        bar.say(PREPARING)
+        drawn = weigh(model, num_samples, size, key, release)
+        bar.say("drawing from the prior")
+        draws, log_weights = jax.device_get(drawn)
     broken = ~(log_weights < np.inf)
     if np.any(broken):
         text = f"{np.sum(broken)} of {num_samples} draws have a non-finite density of the release"

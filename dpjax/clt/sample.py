@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
-from dpjax._util.jit import compiling, jit_unoptimized
+from dpjax._util.jit import jit_unoptimized
 from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import name_of
 from dpjax.base import Key, Model
@@ -24,8 +24,8 @@ from dpjax.posterior.posterior import Posterior
 from dpjax.release import Release
 from dpjax.runtime.devices import Devices, choose_mesh
 from dpjax.runtime.fingerprint import identify_keys
-from dpjax.runtime.progress import ShowProgress
-from dpjax.runtime.run import Status, at_work, finish, is_interrupted
+from dpjax.runtime.progress import Progress, ShowProgress
+from dpjax.runtime.run import Status, at_work, finish, is_interrupted, looking_for_starts
 
 __all__ = ["Drawn", "Size", "draw"]
 
@@ -123,9 +123,10 @@ def sample_clt(
     >>> posterior.draws["mean"].shape
     (2, 50)
     """
-    source = check_inputs(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
-    size = Size(num_chains, num_warmup, num_samples, num_points or default_points(source))
-    drawn = draw(key, model, release, source, size, progress, choose_mesh(devices, num_chains))
+    with Progress(progress) as bar:
+        source = check_inputs(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
+        size = Size(num_chains, num_warmup, num_samples, num_points or default_points(source))
+        drawn = draw(key, model, release, source, size, bar, choose_mesh(devices, num_chains))
     interrupted = is_interrupted("sample_clt", drawn.run, drawn.status, None, stacklevel=2)
     return report(drawn, release, interrupted)
 
@@ -222,7 +223,7 @@ def draw(
     release: Release,
     source: Source,
     size: Size,
-    progress: ShowProgress,
+    bar: Progress,
     mesh: Mesh | None,
 ) -> Drawn:
     """The chains, with no look at how good the approximation is."""
@@ -244,11 +245,11 @@ def draw(
         schedule=make_schedule(size.num_warmup, size.num_samples),
         mesh=mesh,
     )
-    with at_work(None), compiling(run.lower_first()):
+    with at_work(None), looking_for_starts(run):
         search = find_starts.unoptimized if is_small(model, release, source, rules[0]) else find_starts
         starts = search(*given)
         check_starts(starts, release)
         run = replace(run, tuning=starts.tuning, places=starts.places)
         status = run.open()
     with at_work(None):
-        return Drawn(run, finish(run, status, None, progress), rules[1], size.num_points, keys.skewness)
+        return Drawn(run, finish(run, status, None, bar), rules[1], size.num_points, keys.skewness)

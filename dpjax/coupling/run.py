@@ -14,7 +14,7 @@ from dpjax.coupling.pool import LONGEST, Lane, PairSettings, Pool, Status, new_s
 from dpjax.runtime.checkpoint import Arrays, PeriodicCheckpoint, check_path, fill
 from dpjax.runtime.devices import Devices, num_devices, share_evenly
 from dpjax.runtime.fingerprint import Plain, identify_key, identify_parts
-from dpjax.runtime.progress import Progress, ShowProgress
+from dpjax.runtime.progress import PREPARING, Progress, ShowProgress
 
 __all__ = ["run_pairs"]
 
@@ -45,11 +45,12 @@ def run_pairs(
     if path is not None:
         fingerprint = make_fingerprint(key, settings, num_pairs, size, num_devices(mesh))
         file = PeriodicCheckpoint(path, fingerprint, mesh, pack)
-    with nullcontext() if file is None else file.held(), one_blas_thread():
+    held = nullcontext() if file is None else file.held()
+    with Progress(progress, "pair", PREPARING) as bar, held, one_blas_thread():
         saved = None if file is None else file.load(partial(restore_status, pool, num_pairs, size))
         status = open_pool(pool, num_pairs, size) if saved is None else saved
-        with Progress(num_pairs, int(np.sum(status.ended)), progress, unit="pair") as bar:
-            return finish(pool, status, file, bar)
+        bar.expect(num_pairs, int(np.sum(status.ended)))
+        return finish(pool, status, file, bar)
 
 
 def pack(status: Status) -> tuple[dict[str, Any], dict[str, Any]]:

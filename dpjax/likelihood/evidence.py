@@ -41,6 +41,7 @@ def estimate_log_likelihood(
         num_islands=NUM_ISLANDS,
         num_sweeps=NUM_SWEEPS,
         imputation=surface.imputation,
+        progress=False,
     )
     return found.log_marginal_likelihood, found.log_marginal_likelihood_error
 

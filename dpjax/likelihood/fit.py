@@ -17,7 +17,7 @@ from dpjax.likelihood.remarks import find_remarks, row_names, warn_of
 from dpjax.likelihood.result import Fitted, MaximumLikelihood, report, split_keys
 from dpjax.likelihood.surface import Surface
 from dpjax.release import PrivateRelease
-from dpjax.runtime.progress import Progress, ShowProgress
+from dpjax.runtime.progress import PREPARING, Progress, ShowProgress
 
 
 def maximum_likelihood(
@@ -96,10 +96,12 @@ def maximum_likelihood(
     True
     """
     check_inputs(key, model, release, method, num_chains, num_steps, precision, progress)
-    chosen = choose_method(model, release, method, imputation)
     open_key, climb_key, check_key, look_key, last_key, later_key, other_key = jax.random.split(key, 7)
     lengths: list[int] = []
-    with one_blas_thread(), Progress(num_steps, 0, progress) as bar:
+    with one_blas_thread(), Progress(progress) as bar:
+        bar.expect(num_steps)
+        chosen = choose_method(model, release, method, imputation)
+        bar.say(PREPARING)
         surface, vectors, chains, others = open_surface(
             open_key, model, release, chosen, imputation, num_chains, initial
         )
@@ -114,6 +116,7 @@ def maximum_likelihood(
             surface = fitted_there
             found = climb(surface, climb_key, surface.values, found.vectors, chains, **settings)
         surface.check(check_key, found.vectors[0], stacklevel=2)
+        bar.say("looking around the maximum")
         looks = look_around(surface, look_key, found, max(max(lengths) // SHARE, 1))
         room = num_steps - found.num_steps
         found, made = confirm(surface, last_key, found, looks, max(lengths), room, float(precision))

@@ -23,6 +23,7 @@ from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.runtime.chunk import CHAIN_AXES, Segment
 from dpjax.runtime.devices import gather_to_host, over_devices, platform_of
+from dpjax.runtime.progress import announce
 from dpjax.runtime.run import Run, Status
 
 __all__ = ["AloneRun", "make_run_alone", "warn_of_left_out"]
@@ -136,6 +137,7 @@ def make_run_alone(
     problem: Problem, num_warmup: int, num_samples: int, thin: int, initial: Any, **given: Any
 ) -> AloneRun:
     """The run of a problem whose records are summed out, with chains at modes, or at `initial` [chain, ...]."""
+    announce("climbing to the modes")
     keys = given["keys"]
     in_turn = platform_of(given["mesh"]) == "cpu"
     settled, ascent = settle(problem, keys.starts[0], initial, len(keys.chains), in_turn)

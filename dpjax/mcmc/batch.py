@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.jit import compiling, jit_unoptimized
+from dpjax._util.jit import jit_unoptimized
 from dpjax._util.validation import fail
 from dpjax.base import Array, Imputation, Key, Model
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
@@ -33,8 +33,8 @@ from dpjax.release import PrivateRelease, Release
 from dpjax.release.base import is_release
 from dpjax.runtime.devices import Devices, choose_mesh, gather_to_host, to_host
 from dpjax.runtime.fingerprint import identify_keys
-from dpjax.runtime.progress import ShowProgress
-from dpjax.runtime.run import Status, at_work, check_run, finish, is_interrupted
+from dpjax.runtime.progress import Progress, ShowProgress
+from dpjax.runtime.run import Status, at_work, check_run, finish, is_interrupted, looking_for_starts
 
 __all__ = ["begin", "sample_batch", "split_keys", "stack"]
 
@@ -126,20 +126,21 @@ def sample_batch(
     collect, counts_allowed = read_collect(collect)
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
     given = check_releases(releases)
-    first = augment(model, given[0], imputation, interweave, parameter_kernel, allow_counts=counts_allowed)
-    first = with_refresh(first, refresh)
-    if imputation is not None:
-        check_tuned(first.plan.imputation, imputation)
-    check_derived(model)
-    mesh = choose_mesh(devices, len(given), "the number of releases")
-    problems = with_equal_capacity([first, *(problem_of(model, release, first.plan) for release in given[1:])])
-    keys = split_keys(key, np.arange(len(given)), num_chains)
-    schedule, kept = make_schedule(num_warmup, num_samples, thin), None if collect is None else OfState(collect)
-    problem = problems[0].planned(imputation=noisiest(problems).imputation_with_defaults)
-    stacked = stack(check_formed([each.release for each in problems]))
-    run = BatchRun(problem=problem, releases=stacked, collect=kept, keys=keys, schedule=schedule, mesh=mesh)
-    with at_work(None):
-        status = finish(run, begin(run), None, progress)
+    with Progress(progress) as bar:
+        first = augment(model, given[0], imputation, interweave, parameter_kernel, allow_counts=counts_allowed)
+        first = with_refresh(first, refresh)
+        if imputation is not None:
+            check_tuned(first.plan.imputation, imputation)
+        check_derived(model)
+        mesh = choose_mesh(devices, len(given), "the number of releases")
+        problems = with_equal_capacity([first, *(problem_of(model, release, first.plan) for release in given[1:])])
+        keys = split_keys(key, np.arange(len(given)), num_chains)
+        schedule, kept = make_schedule(num_warmup, num_samples, thin), None if collect is None else OfState(collect)
+        problem = problems[0].planned(imputation=noisiest(problems).imputation_with_defaults)
+        stacked = stack(check_formed([each.release for each in problems]))
+        run = BatchRun(problem=problem, releases=stacked, collect=kept, keys=keys, schedule=schedule, mesh=mesh)
+        with at_work(None):
+            status = finish(run, begin(run), None, bar)
     return make_batch_posterior(run, problems, status)
 
 
@@ -198,7 +199,7 @@ def split_keys(key: Key, numbers: Array, num_chains: int) -> RunKeys:
 
 def begin(run: BatchRun) -> Status:
     """The status before the first step."""
-    with compiling(run.lower_first()):
+    with looking_for_starts(run):
         return run.open(find_all(run, run.keys.starts), run.first_tuning(), run.first_refresh)
 
 

@@ -10,7 +10,6 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
-from dpjax._util.jit import compiling
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
 from dpjax.data_augmentation.problem import Problem, augment, move_noise, with_records, with_refresh
@@ -38,8 +37,8 @@ from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
 from dpjax.runtime.devices import Devices, choose_mesh, gather_to_host, to_host
 from dpjax.runtime.fingerprint import identify_keys
-from dpjax.runtime.progress import ShowProgress
-from dpjax.runtime.run import Status, at_work, check_run, find_saved, finish
+from dpjax.runtime.progress import Progress, ShowProgress
+from dpjax.runtime.run import Status, at_work, check_run, find_saved, finish, looking_for_starts
 
 FAR_STARTS = (
     "The chains start from the prior: the Normal approximation that they would start from failed ({error}). With many "
@@ -165,32 +164,33 @@ def sample(
     began = time.monotonic()
     collect, counts_allowed = read_collect(collect)
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
-    allowed = {"allow_counts": counts_allowed, "allow_sums": refresh is not True}
-    problem = augment(model, release, imputation, interweave, parameter_kernel, **allowed)
-    problem = with_records(problem, collect is not None)
-    check_derived(model)
-    check_until(until, model)
-    initial, asked = check_initial(model, release, initial, num_chains), isinstance(initial, str)
-    initial = default_initial(problem) if initial is None else initial
-    mesh = choose_mesh(devices, num_chains)
-    path = None if checkpoint is None else check_path(checkpoint, mesh)
-    given = {"collect": collect, "keys": split_key(key, num_chains), "mesh": mesh}
-    if problem.plan.sums_out:
-        problem = with_refresh(problem, refresh)
-        run: PosteriorRun = make_run_alone(problem, num_warmup, num_samples, thin, initial, **given)
-    else:
-        schedule = make_schedule(num_warmup, num_samples, thin, tune=not asked)
-        problem = move_noise(problem) if has_check(schedule) else problem
-        run = PosteriorRun(problem=with_refresh(problem, refresh), schedule=schedule, **given)
-    check_collect(collect, run.state_shapes)
-    file = None if path is None else PeriodicCheckpoint(path, make_fingerprint(key, run, initial), mesh, run.pack)
-    rule = make_stopping_rule(until, run, partial(assess_run, run.problem.model), began)
-    with at_work(file):
-        first = find_saved(run, file) or run.begin(partial(begin, run, initial, asked))
-        status = finish(run, first, file, progress, rule)
-        while (wider := run.widened(status)) is not None:
-            run = wider
-            status = finish(run, run.begin(partial(begin, run, initial, asked)), file, progress, rule)
+    with Progress(progress) as bar:
+        allowed = {"allow_counts": counts_allowed, "allow_sums": refresh is not True}
+        problem = augment(model, release, imputation, interweave, parameter_kernel, **allowed)
+        problem = with_records(problem, collect is not None)
+        check_derived(model)
+        check_until(until, model)
+        initial, asked = check_initial(model, release, initial, num_chains), isinstance(initial, str)
+        initial = default_initial(problem) if initial is None else initial
+        mesh = choose_mesh(devices, num_chains)
+        path = None if checkpoint is None else check_path(checkpoint, mesh)
+        given = {"collect": collect, "keys": split_key(key, num_chains), "mesh": mesh}
+        if problem.plan.sums_out:
+            problem = with_refresh(problem, refresh)
+            run: PosteriorRun = make_run_alone(problem, num_warmup, num_samples, thin, initial, **given)
+        else:
+            schedule = make_schedule(num_warmup, num_samples, thin, tune=not asked)
+            problem = move_noise(problem) if has_check(schedule) else problem
+            run = PosteriorRun(problem=with_refresh(problem, refresh), schedule=schedule, **given)
+        check_collect(collect, run.state_shapes)
+        file = None if path is None else PeriodicCheckpoint(path, make_fingerprint(key, run, initial), mesh, run.pack)
+        rule = make_stopping_rule(until, run, partial(assess_run, run.problem.model), began)
+        with at_work(file):
+            first = find_saved(run, file) or run.begin(partial(begin, run, initial, asked))
+            status = finish(run, first, file, bar, rule)
+            while (wider := run.widened(status)) is not None:
+                run = wider
+                status = finish(run, run.begin(partial(begin, run, initial, asked)), file, bar, rule)
     return make_posterior(run, status, initial, file, rule)
 
 
@@ -203,7 +203,7 @@ def begin(run: PosteriorRun, initial: Parameters | Literal["large-sample"] | Non
         Whether the user asked for starts at the Normal approximation; if it is the default, it may fail.
     """
     problem, num_chains = run.problem, len(run.keys.chains)
-    with compiling(run.lower_first()):
+    with looking_for_starts(run):
         start = partial(starts_by(problem.plan.imputation), run.keys.starts, problem.model, problem.release, num_chains)
         if not isinstance(initial, str):
             return run.open(start(initial), run.first_tuning(), run.first_refresh)

@@ -30,6 +30,7 @@ from dpjax.release import LocalRelease, Microdata, PrivateRelease, Release
 from dpjax.release.microdata import has_exact
 from dpjax.release.summed import as_sum
 from dpjax.runtime.devices import choose_mesh, on_one_device
+from dpjax.runtime.progress import Progress
 
 MIN_TRIES = 20
 MAX_TRIES = 1_000
@@ -319,10 +320,10 @@ def impute_all(
 def draw_large(key: Key, model: Model, release: PrivateRelease, num_chains: int) -> Parameters:
     """Draws [chain, draw, ...] from the Normal approximation, for model and release as the user knows them."""
     release = as_sum(release)
-    with refused_by_name(), on_one_device():
+    with refused_by_name(), on_one_device(), Progress(False) as hidden:
         source = check_problem(model, release)
         size = Size(num_chains, NUM_WARMUP, NUM_DRAWS, default_points(source))
-        drawn = draw(key, model, release, source, size, progress=False, mesh=choose_mesh(None, num_chains))
+        drawn = draw(key, model, release, source, size, hidden, mesh=choose_mesh(None, num_chains))
     if not drawn.run.is_done(drawn.status):
         raise KeyboardInterrupt("sample was interrupted while it looked for starts.")
     return {name: jnp.asarray(drawn.draws.parameters[name]) for name in parameter_shapes(model)}

@@ -9,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.jit import compiling
 from dpjax.base import Key
 from dpjax.diagnostics.warnings import warn_of_nonfinite
 from dpjax.mcmc.until import Convergence, Until, UntilEnough, assess, check_until, how_it_ended, make_stopping_rule
@@ -25,8 +24,8 @@ from dpjax.models import GammaPrior
 from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
 from dpjax.runtime.devices import Devices, choose_mesh, gather_to_host
 from dpjax.runtime.fingerprint import Plain, identify_arrays, identify_parts, identify_run, plain_values
-from dpjax.runtime.progress import ShowProgress
-from dpjax.runtime.run import Status, at_work, check_run, find_saved, finish
+from dpjax.runtime.progress import Progress, ShowProgress
+from dpjax.runtime.run import Status, at_work, check_run, find_saved, finish, looking_for_starts
 
 __all__ = ["sample"]
 
@@ -140,27 +139,28 @@ def sample(
     collected = check_collect(collect)
     mesh = choose_mesh(devices, num_chains)
     path = None if checkpoint is None else check_path(checkpoint, mesh)
-    problem = make_problem(values, channel, component, concentration)
-    start_keys, chain_keys = split_key(key, num_chains)
-    run = MixtureRun(
-        problem=problem,
-        setup=Setup.of(check_sampler(sampler), problem),
-        collect=collected,
-        start_keys=start_keys,
-        chain_keys=chain_keys,
-        schedule=make_schedule(num_warmup, num_samples, thin),
-        mesh=mesh,
-    )
-    file = None if path is None else PeriodicCheckpoint(path, make_fingerprint(key, run), mesh, run.pack)
-    rule = make_stopping_rule(until, run, partial(assess_run, problem), began)
-    with at_work(file):
-        status = finish(run, find_saved(run, file) or begin(run), file, progress, rule)
+    with Progress(progress) as bar:
+        problem = make_problem(values, channel, component, concentration)
+        start_keys, chain_keys = split_key(key, num_chains)
+        run = MixtureRun(
+            problem=problem,
+            setup=Setup.of(check_sampler(sampler), problem),
+            collect=collected,
+            start_keys=start_keys,
+            chain_keys=chain_keys,
+            schedule=make_schedule(num_warmup, num_samples, thin),
+            mesh=mesh,
+        )
+        file = None if path is None else PeriodicCheckpoint(path, make_fingerprint(key, run), mesh, run.pack)
+        rule = make_stopping_rule(until, run, partial(assess_run, problem), began)
+        with at_work(file):
+            status = finish(run, find_saved(run, file) or begin(run), file, bar, rule)
     return make_posterior(run, status, file, rule)
 
 
 def begin(run: MixtureRun) -> Status:
     """The status before the first step."""
-    with compiling(run.lower_first()):
+    with looking_for_starts(run):
         return run.open()
 
 

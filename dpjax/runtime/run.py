@@ -21,15 +21,26 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
+from dpjax._util.jit import compiling
 from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Key
 from dpjax.runtime.checkpoint import PeriodicCheckpoint
 from dpjax.runtime.chunk import Chunk, Segment, Steps
 from dpjax.runtime.devices import place, same_everywhere, to_host
-from dpjax.runtime.progress import Progress, ShowProgress, check_progress
+from dpjax.runtime.progress import PREPARING, Progress, announce, check_progress
 
-__all__ = ["Run", "Status", "StoppingRule", "at_work", "check_run", "find_saved", "finish", "is_interrupted"]
+__all__ = [
+    "Run",
+    "Status",
+    "StoppingRule",
+    "at_work",
+    "check_run",
+    "find_saved",
+    "finish",
+    "is_interrupted",
+    "looking_for_starts",
+]
 
 TARGET_SECONDS = 0.25
 FASTEST_GROWTH = 8
@@ -204,13 +215,23 @@ def at_work(file: PeriodicCheckpoint | None) -> Iterator[None]:
         yield
 
 
+@contextmanager
+def looking_for_starts(run: Run) -> Iterator[None]:
+    """While the program of the first chunk is compiled, and starts are looked for meanwhile."""
+    announce(PREPARING)
+    with compiling(run.lower_first()):
+        announce("looking for starts")
+        yield
+        announce(PREPARING)
+
+
 def find_saved(run: Run, file: PeriodicCheckpoint | None) -> Status | None:
     """The status in the file; None where there is none."""
     return None if file is None else file.load(run.restore)
 
 
 def finish(
-    run: Run, status: Status, file: PeriodicCheckpoint | None, show: ShowProgress, rule: StoppingRule | None = None
+    run: Run, status: Status, file: PeriodicCheckpoint | None, bar: Progress, rule: StoppingRule | None = None
 ) -> Status:
     """Make chunks until all draws are made, or enough, or until an interruption; the status of the last whole chunk.
 
@@ -222,24 +243,25 @@ def finish(
         The one to go on from.
     file
         Where the run is saved from time to time and at its end.
-    show
-        What is shown of the run.
+    bar
+        Where the run is shown.
     rule
         What may end the run before.
     """
     length, rule = 1, rule or StoppingRule()
-    with Progress(run.schedule[-1].stop, run.steps_made(status), show) as bar:
-        try:
-            while not (run.is_done(status) or rule.is_enough(status)):
-                segment, began = run.schedule[status.segment], time.perf_counter()
-                status, made = run.make_chunk(status, int(min(length, rule.room(status))))
-                length = next_length(made, time.perf_counter() - began)
-                if file is not None:
-                    file.save_sometimes(status)
-                bar.advance(made * segment.thin, segment.phase)
-        except KeyboardInterrupt:
-            if file is not None and file.is_shared:
-                raise  # each process stops elsewhere: the file has the last place where they were together
+    bar.expect(run.schedule[-1].stop, run.steps_made(status))
+    bar.say(PREPARING)
+    try:
+        while not (run.is_done(status) or rule.is_enough(status)):
+            segment, began = run.schedule[status.segment], time.perf_counter()
+            status, made = run.make_chunk(status, int(min(length, rule.room(status))))
+            length = next_length(made, time.perf_counter() - began)
+            if file is not None:
+                file.save_sometimes(status)
+            bar.advance(made * segment.thin, segment.phase)
+    except KeyboardInterrupt:
+        if file is not None and file.is_shared:
+            raise  # each process stops elsewhere: the file has the last place where they were together
     if file is not None:
         file.save_last(status)
     return status

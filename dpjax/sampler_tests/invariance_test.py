@@ -32,7 +32,7 @@ from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, batch_size, parameter_shapes
 from dpjax.posterior.posterior import Posterior
 from dpjax.release import PrivateRelease
-from dpjax.runtime.progress import Progress, ShowProgress, check_progress
+from dpjax.runtime.progress import PREPARING, Progress, ShowProgress, check_progress
 from dpjax.sampler_tests.drifts import are_constant, merge_chains
 from dpjax.sampler_tests.invariance_test_result import InvarianceTestResult
 from dpjax.sampler_tests.record_warmup import RecordWarmup, choose_num_warmup, start_at, sweep_all
@@ -148,7 +148,8 @@ def invariance_test(
     check_possible(problem.model, starts)
     coupled = coupled_pairs(posterior, problem, starts, host) if unbiased else None
     sweep_key, coupled_key = jax.random.split(key)
-    with one_blas_thread(), Progress(number, 0, progress, unit="chain") as bar:
+    with one_blas_thread(), Progress(progress, "chain", PREPARING) as bar:
+        bar.expect(number)
         result, num_nonfinite = run(sweep_key, problem, host, starts, num_sweeps, num_warmup, bar)
     warn_of_nonfinite(num_nonfinite[:, None], stacklevel=3, sweeps=num_sweeps)
     return result if coupled is None else replace(result, unbiased=estimate(coupled_key, coupled, result.draws))

@@ -51,7 +51,7 @@ class SMCSample:
     >>> import jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
-    >>> sample = dpjax.sample_smc(jax.random.key(1), model, release, num_particles=50, num_islands=4)
+    >>> sample = dpjax.sample_smc(jax.random.key(1), model, release, num_particles=50, num_islands=4, progress=False)
     >>> sample.draws["mean"].shape, sample.log_weights.shape
     ((4, 50), (4,))
     """

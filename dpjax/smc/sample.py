@@ -23,6 +23,7 @@ from dpjax.models.programs import jit_model
 from dpjax.models.simulation import free_numbers
 from dpjax.release import PrivateRelease
 from dpjax.release.microdata import check_drawn_whole
+from dpjax.runtime.progress import PREPARING, Progress, ShowProgress
 from dpjax.smc.result import SMCSample, relative_error
 from dpjax.smc.sampler import MAX_TEMPERATURES, Trace, run_island
 
@@ -39,6 +40,7 @@ def sample_smc(
     imputation: Imputation | str | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
+    progress: ShowProgress = True,
 ) -> SMCSample:
     """Draw from p(parameters | release) by sequential Monte Carlo from the prior, and estimate log p(release value).
 
@@ -70,6 +72,8 @@ def sample_smc(
         Of the sweep; see `dpjax.gibbs`.
     parameter_kernel
         Of the sweep; see `dpjax.gibbs`. Its tuning is fitted to the particles at each power.
+    progress
+        See `dpjax.sample`. How many powers there will be is not known, so that no time left is shown.
 
     Raises
     ------
@@ -93,7 +97,8 @@ def sample_smc(
     >>> import dpjax, jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
-    >>> islands = sample_smc(jax.random.key(1), model, release, num_particles=50, num_islands=2, num_sweeps=1)
+    >>> size = {"num_particles": 50, "num_islands": 2, "num_sweeps": 1, "progress": False}
+    >>> islands = sample_smc(jax.random.key(1), model, release, **size)
     >>> islands.draws["mean"].shape
     (2, 50)
     """
@@ -103,14 +108,16 @@ def sample_smc(
     check_count("num_sweeps", num_sweeps)
     check_share(target_ess)
     check_drawn_whole(release)
-    problem = augment(model, release, imputation, interweave, parameter_kernel)
-    check_prior_is_drawn(model)
-    check_tuned(problem.plan.imputation, imputation)
-    labels = model.entry_labels(release.level_names | model.level_names)
-    model, release, target = problem.model, problem.release, jnp.asarray(target_ess, float)
-    numbers = num_islands, num_particles, num_sweeps
-    with one_blas_thread():
-        draws, trace = jax.device_get(run(model, problem.plan, *numbers, key, release, target))
+    with Progress(progress) as bar, one_blas_thread():
+        problem = augment(model, release, imputation, interweave, parameter_kernel)
+        check_prior_is_drawn(model)
+        check_tuned(problem.plan.imputation, imputation)
+        labels = model.entry_labels(release.level_names | model.level_names)
+        model, release, target = problem.model, problem.release, jnp.asarray(target_ess, float)
+        bar.say(PREPARING)
+        drawn = run(model, problem.plan, num_islands, num_particles, num_sweeps, key, release, target)
+        bar.say("moving particles to the posterior")
+        draws, trace = jax.device_get(drawn)
     combined = combine(draws, trace, num_sweeps)
     warn_of_room(release, draws, stacklevel=3)
     warn_of_stuck(model, draws)

@@ -33,8 +33,8 @@ CALLS = {
     "sample": lambda key=KEY, model=MODEL, release=RELEASE, **more: dpjax.sample(key, model, release, **more),
     "sample_smc": lambda key=KEY, model=MODEL, release=RELEASE, **more: dpjax.sample_smc(key, model, release, **more),
     "sbc": lambda key=KEY, model=MODEL, release=RELEASE, **more: dpjax.sbc(key, model, release, **more),
-    "importance_sample": lambda key=KEY, model=MODEL, release=RELEASE, num_samples=100: dpjax.importance_sample(
-        key, model, release, num_samples
+    "importance_sample": lambda key=KEY, model=MODEL, release=RELEASE, num_samples=100, **more: dpjax.importance_sample(
+        key, model, release, num_samples, **more
     ),
     "sample_prior_predictive": lambda key=KEY, model=MODEL, release=RELEASE, num_samples=100: (
         dpjax.sample_prior_predictive(key, model, release, num_samples)
@@ -120,7 +120,7 @@ CASES = {
     },
     "sample of too many steps": (lambda: CALLS["sample"](num_samples=2**31), "num_samples"),
     "sample that collects text": (lambda: CALLS["sample"](collect="records"), "collect"),
-    "sample with a bar of text": (lambda: CALLS["sample"](progress="yes"), "progress"),
+    **made("progress", {"text": "yes", "none": None}, ("sample", "sample_smc", "importance_sample")),
     "sample with a number for a file": (lambda: CALLS["sample"](checkpoint=3), "checkpoint"),
     "sample with a folder for a file": (lambda: CALLS["sample"](checkpoint="/"), "checkpoint"),
     "sample with a file in no folder": (lambda: CALLS["sample"](checkpoint="/no/such/run.npz"), "checkpoint"),

@@ -18,7 +18,6 @@ from dpjax.mixture.run import Fitted, MixtureRun, StateFields
 from dpjax.mixture.samplers.base import Setup, Slots
 from dpjax.mixture.samplers.conditional import Conditional
 from dpjax.mixture.samplers.weights import posterior_weights, stick_weights
-from dpjax.runtime import run as runtime_run
 from dpjax.runtime.chunk import Segment
 from dpjax.runtime.progress import Progress
 from dpjax.runtime.run import Status, finish
@@ -161,13 +160,11 @@ def test_either_float_type_gives_the_same_posterior() -> None:
 
 
 def test_an_interruption_keeps_what_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Impatient(Progress):
-        def advance(self, steps: int, phase: str) -> None:
-            super().advance(steps, phase)
-            if phase == "sampling":
-                raise KeyboardInterrupt
+    def advance(self: Progress, steps: int, phase: str) -> None:
+        if phase == "sampling":
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr(runtime_run, "Progress", Impatient)
+    monkeypatch.setattr(Progress, "advance", advance)
     with pytest.warns(UserWarning, match="interrupted after"):
         part = draw()
     assert part.interrupted

@@ -238,7 +238,8 @@ def design(
     prior_key, values_key, chains_key = jax.random.split(key, 3)
     at = draw_parameters(prior_key, model, number) if parameters is None else repeat(model, parameters, number)
     setting = Setting(chains_key, model, values_key, at, n, num_samples)
-    with Progress(number * len(blanks) * len(promised), 0, progress, unit="release") as bar:
+    with Progress(progress, "release", "drawing releases") as bar:
+        bar.expect(number * len(blanks) * len(promised))
         found = [
             [widths_of(setting, one, kind, level, bar) for one in row] for row, kind in zip(blanks, normal, strict=True)
         ]
