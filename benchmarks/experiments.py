@@ -2,9 +2,12 @@
 
 import argparse
 import json
+import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from benchmarks import machine
 
 
 class Experiment(NamedTuple):
@@ -28,6 +31,12 @@ def make_parser(program: str, description: str, names: Iterable[str]) -> argpars
         "--json", type=Path, metavar="FILE", help="a file for the result, a PNG beside it; - for stdout"
     )
     return parser
+
+
+def contain(settings: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
+    """What the file of a run holds: the machine and the CPU seconds of the process, the settings, and the result."""
+    environment = machine.describe() | {"cpu_seconds": round(sum(os.times()[:4]))}
+    return {"environment": environment, "settings": settings, **result}
 
 
 def report(path: Path | None, shown: dict[str, Any], content: dict[str, Any], draw: Callable[[], Any]) -> None:

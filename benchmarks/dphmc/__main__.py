@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks import machine
-from benchmarks.experiments import Experiment, make_parser, report
+from benchmarks.experiments import Experiment, contain, make_parser, report
 
 EXPERIMENTS = {
     # No budget affords ten million iterations.
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = (experiment.quick if options.quick else experiment.full) | dict(options.set)
     module = importlib.import_module(f"benchmarks.dphmc.{experiment.module}")
     print(f"{options.name}: {settings}", file=sys.stderr, flush=True)
-    content = {"environment": machine.describe(), "settings": settings, **module.measure(**settings)}
+    content = contain(settings, module.measure(**settings))
     report(options.json, content, content, lambda: draw_figure(module, content))
 
 

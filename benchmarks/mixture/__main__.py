@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from benchmarks import machine
-from benchmarks.experiments import Experiment, draw_panels, make_parser, report
+from benchmarks.experiments import Experiment, contain, draw_panels, make_parser, report
 
 EPSILONS = [2, 10, 50, 100, 250]
 EXPERIMENTS = {
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = experiment.quick if options.quick else experiment.full
     print(f"{options.name}: {settings}", file=sys.stderr, flush=True)
     result = module.measure(**settings)
-    content = {"environment": machine.describe(), "settings": settings, **result}
+    content = contain(settings, result)
     report(options.json, result, content, lambda: draw_panels(module, result, experiment.panels))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchmarks import machine
-from benchmarks.experiments import Experiment, draw_panels, make_parser, report
+from benchmarks.experiments import Experiment, contain, draw_panels, make_parser, report
 
 EXPERIMENTS = {
     "histogram-meeting": Experiment(
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = choose_settings(options)
     print(f"{options.name}: {settings}", file=sys.stderr, flush=True)
     result = module.measure(**settings)
-    content = {"environment": machine.describe(), "settings": settings, **result}
+    content = contain(settings, result)
     report(options.json, result, content, lambda: draw_panels(module, result, experiment.panels))
 
 

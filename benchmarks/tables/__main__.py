@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import jax
 
 from benchmarks import machine
-from benchmarks.experiments import Experiment, draw_panels, make_parser, report
+from benchmarks.experiments import Experiment, contain, draw_panels, make_parser, report
 
 COUNTY = {"groups": 4, "categories": 63}
 
@@ -50,7 +50,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     settings = experiment.quick if options.quick else experiment.full
     print(f"{options.name}: {settings}", file=sys.stderr, flush=True)
     result = module.measure(**settings)
-    content = {"environment": machine.describe(), "settings": settings, **result}
+    content = contain(settings, result)
     report(options.json, result, content, lambda: draw_panels(module, result, experiment.panels))
 
 

@@ -1,0 +1,1 @@
+"""The experiments of Ju, Awan, Gong and Rao (2022)."""
