@@ -51,7 +51,7 @@ def test_the_counts_of_the_log_linear_script_are_in_our_order(monkeypatch: pytes
     np.testing.assert_array_equal(ours, counted.ravel())
 
 
-@pytest.mark.parametrize("folder", ["soma", "dphmc", "mixture"])
+@pytest.mark.parametrize("folder", ["damcmc", "soma", "dphmc", "mixture"])
 def test_every_experiment_is_on_the_page_and_the_other_way_round(folder: str) -> None:
     experiments = importlib.import_module(f"benchmarks.{folder}.__main__").EXPERIMENTS
     section = next(part for part in TEXT.split("\n## ") if f"benchmarks.{folder} NAME" in part)

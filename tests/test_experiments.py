@@ -5,6 +5,7 @@ import inspect
 
 import pytest
 
+from benchmarks.damcmc.__main__ import EXPERIMENTS as DAMCMC
 from benchmarks.dphmc.__main__ import EXPERIMENTS as DPHMC
 from benchmarks.experiments import Experiment
 from benchmarks.mixture.__main__ import EXPERIMENTS as MIXTURE
@@ -12,7 +13,7 @@ from benchmarks.soma.__main__ import EXPERIMENTS as SOMA
 
 ALL = [
     pytest.param(package, experiment, id=f"{package} {name}")
-    for package, experiments in (("dphmc", DPHMC), ("mixture", MIXTURE), ("soma", SOMA))
+    for package, experiments in (("damcmc", DAMCMC), ("dphmc", DPHMC), ("mixture", MIXTURE), ("soma", SOMA))
     for name, experiment in experiments.items()
 ]
 

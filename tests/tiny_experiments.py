@@ -45,6 +45,11 @@ TINY: dict[str, dict[str, dict[str, Any]]] = {
         "figure3": {"repeats": 1, "divisor": 1_000},
         "speed": {"repeats": 1, "whole_run": 0},
     },
+    "damcmc": {
+        problem + suffix: {"problem": problem, "arm": arm, "data_sets": 2, "iterations": 64}
+        for problem in ("log-linear", "regression")
+        for suffix, arm in (("", "means"), ("-coverage", "coverage"), ("-prior", "prior"))
+    },
     "tables": {
         "sizes": {"sizes": [100], "cells": [6], "num_warmup": 20, "num_samples": 40},
         "latent": {"sizes": [100], "budgets": {"100": {"counts": [20, 40], "records": [20, 40]}}},

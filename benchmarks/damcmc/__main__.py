@@ -3,24 +3,26 @@
 import sys
 from collections.abc import Sequence
 
-from benchmarks import machine
 from benchmarks.experiments import Experiment, contain, draw_panels, make_parser, report
 
-MEANS, SIMULATED = {"means": 100}, {"coverage": 100, "prior": 400}
-QUICK_MEANS, QUICK_SIMULATED = {"means": 10}, {"coverage": 10, "prior": 10}
+DATA_SETS = {"means": 100, "coverage": 100, "prior": 100}
+"""How many each arm has; where parameters are drawn from the prior the paper has none."""
 
 
-def of(problem: str, arms: dict[str, int], quick: dict[str, int]) -> Experiment:
-    """An experiment on one of the two problems: at the paper's size, and at a smaller one."""
-    full, small = ({"problem": problem, "arms": each, "iterations": T} for each, T in ((arms, 10_000), (quick, 400)))
-    return Experiment("study", full, small, panels=(1, 2))
+def of(problem: str, arm: str) -> Experiment:
+    """An arm of one of the two problems: at the paper's size, and at a smaller one."""
+    sizes = ((DATA_SETS[arm], 10_000), (10, 400))
+    full, quick = ({"problem": problem, "arm": arm, "data_sets": sets, "iterations": T} for sets, T in sizes)
+    return Experiment("study", full, quick, panels=(1, 2))
 
 
 EXPERIMENTS = {
-    "log-linear": of("log-linear", MEANS, QUICK_MEANS),
-    "log-linear-coverage": of("log-linear", SIMULATED, QUICK_SIMULATED),
-    "regression": of("regression", MEANS, QUICK_MEANS),
-    "regression-coverage": of("regression", SIMULATED, QUICK_SIMULATED),
+    "log-linear": of("log-linear", "means"),
+    "log-linear-coverage": of("log-linear", "coverage"),
+    "log-linear-prior": of("log-linear", "prior"),
+    "regression": of("regression", "means"),
+    "regression-coverage": of("regression", "coverage"),
+    "regression-prior": of("regression", "prior"),
 }
 
 
@@ -29,7 +31,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     description = "Experiments of Ju, Awan, Gong and Rao (2022)."
     options = make_parser("python -m benchmarks.damcmc", description, EXPERIMENTS).parse_args(arguments)
     experiment = EXPERIMENTS[options.name]
-    machine.use_one_core()
     from benchmarks.damcmc import study
 
     settings = experiment.quick if options.quick else experiment.full

@@ -32,6 +32,8 @@ class Problem(NamedTuple):
         The posterior means given these sums.
     epsilons
         The privacy budgets.
+    samplers
+        By which it is sampled; see `benchmarks.damcmc.study.SAMPLERS`.
     """
 
     model: dpjax.Model
@@ -43,6 +45,7 @@ class Problem(NamedTuple):
     confidential: np.ndarray
     non_private: np.ndarray
     epsilons: tuple[float, ...]
+    samplers: tuple[str, ...]
 
     def release(self, value: np.ndarray, epsilon: float) -> dpjax.Release:
         """What is published of the data set with these noisy sums."""
@@ -63,11 +66,12 @@ def log_linear() -> Problem:
         np.ravel(INPUTS["class_feature_counts"]).astype(float),
         (counts + 2.0) / (N + 2.0 * classes),
         (0.1, 0.3, 1.0, 3.0, 10.0),
+        ("paper's",),
     )
 
 
 def linear_regression() -> Problem:
-    """Section 5: two covariates of known law, a known variance of 2, and Normal(0, 2²) coefficients; 13, as in the code.
+    """Section 5: two covariates of known law, variance 2, and Normal(0, 2²) coefficients; 13, as in the authors' code.
 
     The means without noise are those given the clamped sums.
     """
@@ -82,6 +86,7 @@ def linear_regression() -> Problem:
         sums,
         posterior_mean(sums),
         (0.1, 1.0, 3.0, 10.0, 30.0),
+        ("paper's", "default"),
     )
 
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import dpjax
-from benchmarks.damcmc.problems import N, PROBLEMS, Problem
+from benchmarks.damcmc.problems import PROBLEMS, N, Problem
 from dpjax.diagnostics import ess_bulk
 
 LEVEL = 0.9
@@ -21,25 +21,26 @@ SAMPLERS: dict[str, dict[str, Any]] = {
 """The paper's algorithm 1, which redraws the parameters and makes a proposal for each record; and dpjax's own."""
 
 
-def measure(problem: str, arms: dict[str, int], iterations: int) -> dict[str, Any]:
-    """A row for each arm, sampler and privacy budget, with one chain for each data set.
+def measure(problem: str, arm: str, data_sets: int, iterations: int) -> dict[str, Any]:
+    """A row for each sampler and privacy budget, with one chain for each data set.
 
     Parameters
     ----------
     problem
         ``"log-linear"`` or ``"regression"``.
-    arms
-        How many data sets each has. ``"means"``: all are releases of the authors' confidential data set.
-        ``"coverage"``: records, too, are drawn at the true parameters. ``"prior"``: so are the parameters, from the
-        prior. Intervals of a sampler that is right then hold the truth as often as they say.
+    arm
+        ``"means"``: all data sets are releases of the authors' confidential one. ``"coverage"``: records, too, are
+        drawn at the true parameters. ``"prior"``: so are the parameters, from the prior. Intervals of a sampler that is
+        right then hold the truth as often as they say.
+    data_sets
+        How many there are at each budget.
     iterations
         Of each chain, of which the first half is left out.
     """
     given = PROBLEMS[problem]()
     rows = [
         measure_budget(given, arm, sampler, number, data_sets, iterations)
-        for arm, data_sets in arms.items()
-        for sampler in SAMPLERS
+        for sampler in given.samplers
         for number in range(len(given.epsilons))
     ]
     return {"parameters": given.names, "non_private": given.non_private.tolist(), "rows": rows}
@@ -59,10 +60,8 @@ def measure_budget(
     batch = dpjax.sample_batch(chain_key, problem.model, releases, **half, **SAMPLERS[sampler])
     draws = np.asarray(batch.draws[problem.reported], float)[:, 0]
     return {
-        "arm": arm,
         "sampler": sampler,
         "epsilon": epsilon,
-        "data_sets": data_sets,
         "bound": float(np.exp(-epsilon)),
         **describe_acceptance(batch.info),
         **describe_intervals(draws, np.asarray(truth)),
@@ -109,25 +108,24 @@ def describe_intervals(draws: np.ndarray, truth: np.ndarray) -> dict[str, list[f
 
 
 def draw(result: dict[str, Any], axes: Any) -> None:
-    """What the rows hold against ε: posterior means and acceptance, or coverage by arm and sampler."""
-    arms = list(dict.fromkeys(row["arm"] for row in result["rows"]))
-    if arms == ["means"]:
+    """Against ε, posterior means and acceptance by the paper's sampler; or coverage and width by both."""
+    if "means" in result["rows"][0]:
         draw_means(result, axes[0])
         draw_acceptance(result, axes[1])
         return
-    for place, arm in zip(axes, arms, strict=True):
-        draw_coverage(result, arm, place)
+    for place, column in zip(axes, ("coverage", "width"), strict=True):
+        draw_intervals(result, column, place)
 
 
-def rows_of(result: dict[str, Any], arm: str, sampler: str) -> list[dict[str, Any]]:
-    """The rows of an arm and a sampler, by ε."""
-    return [row for row in result["rows"] if (row["arm"], row["sampler"]) == (arm, sampler)]
+def rows_of(result: dict[str, Any], sampler: str) -> list[dict[str, Any]]:
+    """The rows of a sampler, by ε."""
+    return [row for row in result["rows"] if row["sampler"] == sampler]
 
 
 def draw_means(result: dict[str, Any], axes: Any) -> None:
-    """Posterior means of each data set, by the paper's sampler; a line is the mean without noise."""
+    """Posterior means of each data set; a line is the mean without noise."""
     for number, name in enumerate(result["parameters"]):
-        for row in rows_of(result, "means", "paper's"):
+        for row in rows_of(result, "paper's"):
             means = np.array(row["means"])[:, number]
             axes.plot(np.full(len(means), row["epsilon"]), means, ".", color=f"C{number}", alpha=0.3, markersize=3)
         axes.axhline(result["non_private"][number], color=f"C{number}", linewidth=1, label=name)
@@ -137,25 +135,24 @@ def draw_means(result: dict[str, Any], axes: Any) -> None:
 
 def draw_acceptance(result: dict[str, Any], axes: Any) -> None:
     """The mean acceptance, that of the record that accepts least, and the bound."""
-    rows = rows_of(result, "means", "paper's")
+    rows = rows_of(result, "paper's")
     for name in ("acceptance", "acceptance_of_worst_record", "bound"):
         axes.plot([row["epsilon"] for row in rows], [row[name] for row in rows], "o-", label=name.replace("_", " "))
     axes.set(xscale="log", xlabel="ε", ylabel="accepted")
     axes.legend()
 
 
-def draw_coverage(result: dict[str, Any], arm: str, axes: Any) -> None:
-    """The coverage of each parameter; dashed by the default sampler."""
+def draw_intervals(result: dict[str, Any], column: str, axes: Any) -> None:
+    """The coverage or width of each parameter's intervals; dashed by the default sampler."""
     for sampler, style in (("paper's", "o-"), ("default", "o--")):
-        rows = rows_of(result, arm, sampler)
+        rows = rows_of(result, sampler)
+        if not rows:
+            continue
         for number, name in enumerate(result["parameters"]):
             label = name if sampler == "paper's" else None
-            coverage = [row["coverage"][number] for row in rows]
-            axes.plot([row["epsilon"] for row in rows], coverage, style, color=f"C{number}", label=label)
-    axes.axhline(LEVEL, color="0.5", linewidth=1)
-    axes.set(xscale="log", xlabel="ε", ylabel="coverage", title=f"parameters {FROM[arm]}")
+            shown = [row[column][number] for row in rows]
+            axes.plot([row["epsilon"] for row in rows], shown, style, color=f"C{number}", label=label)
+    if column == "coverage":
+        axes.axhline(LEVEL, color="0.5", linewidth=1)
+    axes.set(xscale="log", xlabel="ε", ylabel=column)
     axes.legend()
-
-
-FROM = {"coverage": "as in the paper", "prior": "from the prior"}
-"""The titles of the panels of coverage."""

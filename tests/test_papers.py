@@ -1,0 +1,93 @@
+"""The list of the papers' figures and tables: each has a command, and each verdict has two numbers."""
+
+import importlib
+import json
+import re
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from benchmarks.papers import __main__ as command
+from benchmarks.papers.page import section
+from benchmarks.papers.papers import PAPERS
+from benchmarks.papers.rows import EQUAL, NONE, ODDS, ORDER, STATED, Number, Row
+from tests.test_troubleshooting import load_hook
+
+PLACES = {
+    "damcmc": ("Figure 1, a", "Figure 1, b", "Figure 2", "Figure S1", "Table 1", "Table of the supplement"),
+    "soma": (*(f"Figure {number}" for number in range(1, 13)), *(f"Table {number}" for number in range(1, 5))),
+    "dphmc": ("Figure 1, top", "Figure 1, bottom", "Figure 2", "Figure 3"),
+    "mixture": (*(f"Figure {number}" for number in range(1, 15)), "Table 1"),
+}
+"""What there is in the papers."""
+
+ROWS = [pytest.param(name, row, id=f"{name} {row.place}") for name, paper in PAPERS.items() for row in paper.rows]
+
+
+def named(text: str) -> Iterator[str]:
+    """The figures and tables that a heading names: "Figures 4 and 13" names two."""
+    for kind, numbers in re.findall(r"(Figure|Table)s? (\d+(?: and \d+)*)", text):
+        yield from (f"{kind} {number}" for number in numbers.split(" and "))
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_no_figure_or_table_is_left_out(name: str) -> None:
+    listed = [row.place for row in PAPERS[name].rows] + list(PAPERS[name].left_out)
+    found = {place for text in listed for place in (text, *named(text))}
+    assert set(PLACES[name]) <= found
+
+
+@pytest.mark.parametrize(("name", "row"), ROWS)
+def test_each_row_has_a_command_and_each_verdict_two_numbers(name: str, row: Row) -> None:
+    """A row without numbers says what it looks like; one that is at odds says why, or what was excluded."""
+    experiments = importlib.import_module(f"benchmarks.{row.package}.__main__").EXPERIMENTS
+    assert row.package == name
+    assert row.name in experiments
+    assert "environment" in json.loads(row.path.read_text())
+    assert row.numbers or row.looks
+    for number, verdict in zip(row.numbers, row.verdicts, strict=True):
+        assert np.isfinite([number.paper, number.read(row.result)]).all()
+        assert verdict in {EQUAL, STATED, ORDER, ODDS}
+    assert (row.verdict == NONE) == (not row.numbers)
+    assert row.cause or row.verdict != ODDS
+
+
+@pytest.mark.parametrize(
+    ("number", "ours", "verdict"),
+    [
+        (Number("", 10.0, float, 1.0), 12.9, EQUAL),
+        (Number("", 10.0, float, 1.0), 13.1, ORDER),
+        (Number("", 10.0, float, lambda result: 1.0), 21.0, ODDS),
+        (Number("", 1.0, float, kind="at least"), 0.9, ODDS),
+        (Number("", 1.0, float, kind="at most"), 0.9, STATED),
+        (Number("", 1.2, float, kind="ratio"), 0.9, ODDS),
+        (Number("", 1.2, float, kind="ratio"), 1.5, ORDER),
+        (Number("", 0.0, float), 0.2, ODDS),
+    ],
+)
+def test_verdicts(number: Number, ours: float, verdict: str) -> None:
+    assert number.verdict(ours) == verdict  # type: ignore[arg-type]
+
+
+def test_the_page_has_its_tables(capsys: pytest.CaptureFixture[str]) -> None:
+    hook = load_hook("papers")
+    page = hook.on_page_markdown((command.Path("docs/reproduced.md")).read_text())
+    assert hook.MARKER not in page
+    assert all(section(paper) in page for paper in PAPERS.values())
+    command.main(["dphmc"])
+    assert capsys.readouterr().out.strip() == section(PAPERS["dphmc"])
+    with pytest.raises(SystemExit):
+        command.main(["dpsgd"])
+
+
+def test_a_quick_run_takes_each_experiment_once(monkeypatch: pytest.MonkeyPatch, tmp_path: command.Path) -> None:
+    """At the smallest sizes they run in `test_every_experiment`."""
+    ran: list[list[str]] = []
+    monkeypatch.setattr(command.subprocess, "run", lambda arguments, check: ran.append(arguments))
+    command.main(["--quick", str(tmp_path)])
+    assert len(ran) == len({tuple(arguments) for arguments in ran})
+    assert {(arguments[2].rpartition(".")[2], arguments[3]) for arguments in ran} == {
+        (row.package, row.name) for paper in PAPERS.values() for row in paper.rows
+    }
+    assert all("--quick" in arguments for arguments in ran)
