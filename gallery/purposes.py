@@ -6,8 +6,8 @@ PURPOSES = {
         "census_table",
         "rounded_census_table",
         "page_views",
-        "small_areas",
     ],
+    "You hold one number for each area or week": ["suppressed_counties", "weekly_counts", "small_areas"],
     "You hold sums, a regression, or several releases": [
         "private_regression",
         "fitted_logistic_regression",

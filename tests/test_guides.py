@@ -97,6 +97,15 @@ def test_records_seen_in_part_have_the_posterior_that_the_guide_says():
 
 
 @pytest.mark.slow
+def test_counts_of_areas_are_summed_out():
+    """The page's regression finds the slope that its data were made with, and the withheld counts are summed out."""
+    names = run("areas.md")
+    assert "summed out" in names["posterior"].plan.describe()
+    slope = names["posterior"].draws["poverty"]
+    assert np.quantile(slope, 0.005) < 0.05 < np.quantile(slope, 0.995)
+
+
+@pytest.mark.slow
 def test_blackjax_runs_the_sampler_unchanged():
     names = run("blackjax.md")
     assert names["means"].shape == (4, 2_000)

@@ -84,7 +84,7 @@ class PrimarySuppression(Mechanism):
         """Raise unless each number is a count that is published, or the code."""
         zero = "0 or " if self.least else ""
         expected = f"{zero}counts of at least {self.limit}, or {self.code:g} for suppressed ones"
-        remedy = "Check the limit, and whether zeros are suppressed."
+        remedy = "Check the limit." if self.least else "Check the limit. If zeros are published, pass least=1."
         check_array(argument, value, lambda array: (array == self.code) | self._is_published(array), expected, remedy)
 
     @property
