@@ -20,6 +20,7 @@ from dpjax.clt.moments import Moments, Source, build_moments
 from dpjax.clt.number import find_neighbours, number_at, reference_number, with_place
 from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density
 from dpjax.mechanisms.base import Mechanism, parts_of
+from dpjax.mechanisms.smoothed import smoothed
 from dpjax.mechanisms.spread import simulated_variance
 from dpjax.models.data_sets import take_number
 from dpjax.models.simulation import parameter_shapes
@@ -199,7 +200,7 @@ def check_noise(mechanism: Any, d: int) -> None:
     """Raise unless every part of the mechanism adds noise that can be approximated by real numbers."""
     for part, _ in parts_of(mechanism, d):
         inner = part.innermost
-        if not inner.adds_noise or part.sums.period or not becomes_real(inner):
+        if inner.noise is None or part.sums.period or not becomes_real(inner):
             given = f"a release by {name_of(part)}"
             expected = "one whose mechanism adds noise, such as dpjax.Laplace or dpjax.DiscreteGaussian"
             fail("release", given, expected, "Use dpjax.sample.", error=TypeError)
@@ -208,7 +209,7 @@ def check_noise(mechanism: Any, d: int) -> None:
 def becomes_real(mechanism: Mechanism) -> bool:
     """Whether the noise is real, or can be replaced by real noise."""
     try:
-        mechanism.smoothed()
+        smoothed(mechanism)
     except NotImplementedError:
         return False
     return True
@@ -224,11 +225,12 @@ def release_noise(release: Release, simulated: Array) -> ReleaseNoise:
     """
     variance, scaled, held = simulated, [], []
     for part, where in parts_of(release.mechanism, release.value.size):
-        if part.normal_noise:
-            variance = variance.at[where].set(jnp.square(jnp.asarray(part.scale, variance.dtype)))
-        elif is_known(part):
-            variance = variance.at[where].set(jnp.asarray(part.noise_variance, variance.dtype))
-            scaled += [where] if part.is_scale_mixture else []
+        noise = part.noise
+        if noise is not None and noise.is_normal:
+            variance = variance.at[where].set(jnp.square(jnp.asarray(noise.scale(), variance.dtype)))
+        elif noise is not None and is_known(part):
+            variance = variance.at[where].set(jnp.asarray(noise.variance(), variance.dtype))
+            scaled += [where] if noise.is_scale_mixture else []
         else:
             held.append((part, where))
     return ReleaseNoise(variance, places_of(scaled), tuple(held))
@@ -236,7 +238,8 @@ def release_noise(release: Release, simulated: Array) -> ReleaseNoise:
 
 def is_known(part: Mechanism) -> bool:
     """Whether the noise is Normal, given a scale for each coordinate if they have a distribution."""
-    return part.normal_noise or (part.inner is None and (part.sums.known or part.is_scale_mixture))
+    noise = part.noise
+    return noise is not None and (noise.is_normal or part.sums.known or noise.is_scale_mixture)
 
 
 def places_of(slices: list[slice]) -> np.ndarray:

@@ -20,6 +20,7 @@ from dpjax.clt.moments import Source, is_small, make_points
 from dpjax.clt.predictive import predict_values
 from dpjax.clt.run import CLTRun, Draw, make_schedule
 from dpjax.clt.starts import check_starts, find_starts
+from dpjax.mechanisms.smoothed import smoothed
 from dpjax.posterior.posterior import Posterior
 from dpjax.release import Release
 from dpjax.runtime.devices import Devices, choose_mesh
@@ -227,7 +228,7 @@ def draw(
     mesh: Mesh | None,
 ) -> Drawn:
     """The chains, with no look at how good the approximation is."""
-    release = release.with_mechanism(release.mechanism.smoothed())
+    release = release.with_mechanism(smoothed(release.mechanism))
     keys = split_key(key, size.num_chains)
     rules = [make_points(keys.rules, model, source, size.num_points, refinement) for refinement in (1, REFINEMENT)]
     simulated = simulate_variance(keys.noise, release)

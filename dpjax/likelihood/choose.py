@@ -25,6 +25,7 @@ from dpjax.likelihood.other_starts import far_starts
 from dpjax.likelihood.summed import Summed, find_likely
 from dpjax.likelihood.surface import Surface
 from dpjax.mcmc.starts import starts_by
+from dpjax.mechanisms.smoothed import smoothed
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_derived, check_parameters
 from dpjax.models.record_noise import support_size
@@ -127,7 +128,7 @@ def asks_for_sums(imputation: Imputation | str | None) -> bool:
 def check_clt(model: Model, release: Any) -> None:
     """Raise unless the sum can be taken to be Normal, with noise that is Normal given its variance."""
     check_problem(model, release)
-    real = release.with_mechanism(release.mechanism.smoothed())
+    real = release.with_mechanism(smoothed(release.mechanism))
     if release_noise(real, jnp.ones_like(real.value)).held:
         expected = "Gaussian or Laplace noise, for method='clt'"
         fail("release", f"noise of {name_of(release.mechanism)}", expected, "Use method='imputation'.")
@@ -189,7 +190,7 @@ def open_approximate(key: Key, model: Model, release: Any, start: Parameters | N
     """The likelihood of a sum that is taken to be Normal, at the mode of its posterior unless a start is given."""
     source, given = check_problem(model, release), as_sum(release)
     rule_key, noise_key, scale_key, prior_key, candidate_key, spread_key = jax.random.split(key, 6)
-    release = given.with_mechanism(given.mechanism.smoothed())
+    release = given.with_mechanism(smoothed(given.mechanism))
     make = partial(make_points, rule_key, model, source, default_points(source))
     simulated = simulate_variance(noise_key, release)
     surface = Approximate(

@@ -24,6 +24,7 @@ from dpjax.mcmc.fingerprint import asked_of
 from dpjax.mcmc.inputs import read_collect
 from dpjax.mcmc.run import Collect, RunKeys, make_schedule, split_key
 from dpjax.mcmc.starts import FEW_RECORDS, Candidate, climb, fail_to_start, search
+from dpjax.mechanisms.base import scale_of
 from dpjax.models.positions import check_derived
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
@@ -157,12 +158,12 @@ class OfState:
 def noisiest(problems: Sequence[Problem]) -> Problem:
     """The problem of the widest noise, to which windows of counts that all releases share are fitted."""
 
-    def scale_of(problem: Problem) -> float:
+    def width_of(problem: Problem) -> float:
         release = problem.given_release
-        scale = release.mechanism.noise_scale if isinstance(release, Release) else None
+        scale = scale_of(release.mechanism) if isinstance(release, Release) else None
         return 0.0 if scale is None else float(np.max(scale))
 
-    return max(problems, key=scale_of)
+    return max(problems, key=width_of)
 
 
 def make_batch_posterior(run: BatchRun, problems: list[Problem], status: Status) -> BatchPosterior:

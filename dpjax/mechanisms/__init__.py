@@ -1,6 +1,7 @@
 """How a statistic was privatized: the distribution of a released value given the statistic, and what they promise."""
 
 from dpjax._util.pytree import frozen_pytree
+from dpjax.mechanisms.added_noise import AddedNoise, Tails
 from dpjax.mechanisms.additive import Additive, Exact, Gaussian, Laplace
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.calibration import (
@@ -41,6 +42,7 @@ from dpjax.mechanisms.vector_laplace import VectorLaplace
 from dpjax.mechanisms.wavelet import HaarWavelet, haar_scale, haar_sensitivity
 
 __all__ = [
+    "AddedNoise",
     "Additive",
     "CellKeys",
     "Censored",
@@ -77,6 +79,7 @@ __all__ = [
     "SmoothedHistogram",
     "Staircase",
     "SumOf",
+    "Tails",
     "Truncated",
     "Tulap",
     "Utilities",

@@ -14,6 +14,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_float, check_positive, fail
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
+from dpjax.mechanisms.added_noise import AddedNoise, Tails
 from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.calibrated import FromEpsilon, FromZCDP
 from dpjax.mechanisms.possible_sums import PossibleSums
@@ -62,9 +63,14 @@ class Additive(Mechanism):
         return self.log_cdf(-noise)
 
     @property
-    def bends(self) -> tuple[Any, ...] | None:
-        """The lengths within which the log-density of the noise bends; None if they are not known."""
-        return None
+    def noise(self) -> AddedNoise:
+        """The noise; a subclass replaces what more is known of it."""
+        return AddedNoise(self.log_noise, self.sample_noise, scale=lambda: getattr(self, "scale", None))
+
+    @property
+    def tails(self) -> Tails:
+        """The tails of the noise."""
+        return Tails(self.log_cdf, self.log_survival)
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-density of each coordinate of the value [..., d] given that of the statistic [..., d]."""
@@ -114,7 +120,6 @@ class Laplace(FromEpsilon, Additive):
     """
 
     json_name: ClassVar[str | None] = "laplace"
-    is_scale_mixture: ClassVar[bool] = True
 
     scale: Array | float
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
@@ -133,14 +138,15 @@ class Laplace(FromEpsilon, Additive):
         return pure(sums.sensitivity(1) / smallest(self.scale))
 
     @property
-    def noise_variance(self) -> Array | float:
-        """2 b²."""
-        return 2 * jnp.square(jnp.asarray(self.scale))
-
-    @property
-    def bends(self) -> tuple[Any, ...]:
-        """None: it is an exponential on either side of 0."""
-        return ()
+    def noise(self) -> AddedNoise:
+        """Of variance 2 b²; it is an exponential on either side of 0."""
+        return super().noise._replace(
+            variance=lambda: 2 * jnp.square(jnp.asarray(self.scale)),
+            is_scale_mixture=True,
+            bends=(),
+            log_marginal_normal=self._log_marginal_normal,
+            sample_latent_normal=self._sample_latent_normal,
+        )
 
     def log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]."""
@@ -155,7 +161,7 @@ class Laplace(FromEpsilon, Additive):
         """Draws of the noise, of the given shape and floating dtype."""
         return self.scale * jax.random.laplace(key, shape, dtype)
 
-    def log_marginal_normal(self, value: Array, mean: Array, scale: Array) -> Array:
+    def _log_marginal_normal(self, value: Array, mean: Array, scale: Array) -> Array:
         """The log-density of the released value if the statistic is y ~ N(mean, scale²), elementwise.
 
         Parameters
@@ -169,7 +175,7 @@ class Laplace(FromEpsilon, Additive):
         """
         return LaplacesNormal((jnp.asarray(self.scale),), scale).log_density(jnp.abs(value - mean))
 
-    def sample_latent_normal(self, key: Key, value: Array, mean: Array, scale: Array) -> Array:
+    def _sample_latent_normal(self, key: Key, value: Array, mean: Array, scale: Array) -> Array:
         """A draw of the statistic y given the released value, where y ~ N(mean, scale²), elementwise.
 
         The distribution is a normal truncated above at the value, or one truncated below, with means moved by
@@ -227,7 +233,6 @@ class Gaussian(FromZCDP, Additive):
     """
 
     json_name: ClassVar[str | None] = "gaussian"
-    normal_noise: ClassVar[bool] = True
 
     scale: Array | float
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
@@ -246,14 +251,15 @@ class Gaussian(FromZCDP, Additive):
         return concentrated(smallest(self.scale), sums.sensitivity(2))
 
     @property
-    def noise_variance(self) -> Array | float:
-        """σ²."""
-        return jnp.square(jnp.asarray(self.scale))
-
-    @property
-    def bends(self) -> tuple[Any, ...]:
-        """σ."""
-        return (self.scale,)
+    def noise(self) -> AddedNoise:
+        """Of variance σ²."""
+        return super().noise._replace(
+            variance=lambda: jnp.square(jnp.asarray(self.scale)),
+            is_normal=True,
+            bends=(self.scale,),
+            log_marginal_normal=self._log_marginal_normal,
+            sample_latent_normal=self._sample_latent_normal,
+        )
 
     def log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]."""
@@ -267,7 +273,7 @@ class Gaussian(FromZCDP, Additive):
         """Draws of the noise, of the given shape and floating dtype."""
         return self.scale * jax.random.normal(key, shape, dtype)
 
-    def log_marginal_normal(self, value: Array, mean: Array, scale: Array) -> Array:
+    def _log_marginal_normal(self, value: Array, mean: Array, scale: Array) -> Array:
         """The log-density of the released value if the statistic is y ~ N(mean, scale²), elementwise.
 
         Parameters
@@ -282,7 +288,7 @@ class Gaussian(FromZCDP, Additive):
         variance = jnp.square(scale) + jnp.square(self.scale)
         return -jnp.square(value - mean) / (2 * variance) - jnp.log(variance) / 2 - log(2 * pi) / 2
 
-    def sample_latent_normal(self, key: Key, value: Array, mean: Array, scale: Array) -> Array:
+    def _sample_latent_normal(self, key: Key, value: Array, mean: Array, scale: Array) -> Array:
         """A draw of the statistic y given the released value, where y ~ N(mean, scale²), elementwise.
 
         Parameters
@@ -335,18 +341,18 @@ class Exact(Mechanism):
         return PossibleSums(known=True, tells=True)
 
     @property
-    def noise_variance(self) -> Array | float:
-        """0."""
-        return 0.0
+    def noise(self) -> AddedNoise:
+        """Of variance 0."""
+        return AddedNoise(self._log_noise, variance=lambda: 0.0)
 
-    def log_noise(self, noise: Array) -> Array:
+    def _log_noise(self, noise: Array) -> Array:
         """0 where a coordinate's noise [..., d] is 0, and ``-inf`` elsewhere."""
         noise = as_floating(noise)
         return jnp.where(noise == 0, jnp.zeros_like(noise), -jnp.inf)
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """0 where a coordinate of the value [..., d] is that of the statistic [..., d], and ``-inf`` elsewhere."""
-        return self.log_noise(as_floating(value) - as_floating(statistic))
+        return self._log_noise(as_floating(value) - as_floating(statistic))
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-probability [] of the value [d] given the statistic [d]: 0 if they are equal, else ``-inf``."""

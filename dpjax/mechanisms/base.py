@@ -7,9 +7,8 @@ anything is compiled. An object that does not inherit from `Mechanism` is used f
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import jax.numpy as jnp
 import numpy as np
@@ -18,18 +17,28 @@ from jax.tree_util import GetAttrKey, all_leaves, register_pytree_with_keys_clas
 from dpjax._util.json_names import JsonNamed
 from dpjax._util.validation import name_of
 from dpjax.base import Array, Key
+from dpjax.mechanisms.added_noise import AddedNoise, Tails
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole, none_whole
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised
 from dpjax.numerics.next_floats import next_below, where_near
 
-__all__ = ["Mechanism", "as_mechanism", "convert_mechanisms", "is_mechanism", "parts_of"]
+__all__ = [
+    "Mechanism",
+    "as_mechanism",
+    "convert_mechanisms",
+    "draws_latent_normal",
+    "is_mechanism",
+    "parts_of",
+    "scale_of",
+    "variance_of",
+]
 
 OPTIONAL = frozenset(
     {
-        *("sample", "log_density_terms", "log_noise", "log_cdf", "log_survival", "log_density_by_bin"),
-        *("sample_latent_normal", "check_value", "check_drawn", "sums", "words", "promise", "local_epsilon"),
-        *("largest_below", "to_atoms", "noise_and_sum", "parts", "integer_noise", "normal_noise"),
-        *("noise_variance", "scale", "mechanism", "value_size", "num_categories", "privacy"),
+        *("sample", "log_density_terms", "log_density_by_bin", "noise", "tails", "sums"),
+        *("check_value", "check_drawn", "words", "promise", "local_epsilon"),
+        *("largest_below", "to_atoms", "noise_and_sum", "parts", "integer_noise"),
+        *("mechanism", "value_size", "num_categories", "privacy"),
     }
 )
 """The optional part of the contract: what is read of an object that does not inherit from `Mechanism`."""
@@ -37,7 +46,7 @@ OPTIONAL = frozenset(
 STRUCTURE = ("is_opaque", "tree_flatten_with_keys", "tree_unflatten")
 """What a `BareMechanism` answers by itself."""
 
-NOT_INHERITED = ("words", "promise", "local_epsilon", "noise_variance", "smoothed", "is_scale_mixture")
+NOT_INHERITED = ("words", "promise", "local_epsilon", "noise")
 """A subclass may have another distribution than its base, of which these would then be false."""
 
 
@@ -47,7 +56,6 @@ class Mechanism(JsonNamed, ABC):
     A subclass is a frozen pytree dataclass with `log_density`, and `sample` if values are to be drawn. It may
     override any other method, and is then used for what it can do. These attributes are read if it has them:
 
-    * ``scale``, the scale [] or [d] of additive noise; the user is warned if that is too small for single precision;
     * ``mechanism``, another mechanism that it wraps, such as the noise under `dpjax.mechanisms.Censored`;
     * ``value_size``, if it releases so many draws given the sum, as `mechanisms.SmoothedHistogram`, and no noisy sum;
     * ``num_categories``, if it releases a category 0, ..., k - 1 of each record and never a sum;
@@ -55,28 +63,27 @@ class Mechanism(JsonNamed, ABC):
 
     Notes
     -----
-    `words`, `promise`, `local_epsilon`, `noise_variance`, `smoothed`, `is_scale_mixture` and ``json_name`` are not
-    inherited from a subclass by its own subclasses, whose distribution may be another.
+    `words`, `promise`, `local_epsilon`, `noise` and ``json_name`` are not inherited from a subclass by its own
+    subclasses, whose distribution may be another; only from a base class of methods that are still to be given.
 
     Examples
     --------
     >>> import dpjax
     >>> noise = dpjax.DiscreteLaplace(2.0)
-    >>> noise.adds_noise, noise.integer_noise, noise.sums.known
+    >>> noise.noise is not None, noise.integer_noise, noise.sums.known
     (True, True, False)
     """
 
     by_json_name: ClassVar[dict[str, type[Any]]] = {}
     parameter_axes: ClassVar[dict[str, int] | None] = None
-    if TYPE_CHECKING:
-        scale: Any
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Take back what a subclass must say of itself."""
         super().__init_subclass__(**options)
         for name in NOT_INHERITED:
             if name not in vars(cls):
-                setattr(cls, name, vars(Mechanism)[name])
+                contracts = (vars(base) for base in cls.__mro__ if getattr(base, "__abstractmethods__", ()))
+                setattr(cls, name, next(members[name] for members in contracts if name in members))
 
     @abstractmethod
     def log_density(self, value: Array, statistic: Array) -> Array:
@@ -95,32 +102,12 @@ class Mechanism(JsonNamed, ABC):
         """
         self._refuse("log_density_terms")
 
-    def log_noise(self, noise: Array) -> Array:
-        """The log-density of each coordinate's noise [..., d], if the value is the statistic plus such noise.
-
-        The noise is independent between coordinates, and of the statistic. Each parameter is [] or [d]; columns [d, m]
-        are asked for as in `log_density_terms`.
-        """
-        self._refuse("log_noise")
-
-    def log_cdf(self, noise: Array) -> Array:
-        """The log-probability [..., d] that a coordinate's noise is at most the given one."""
-        self._refuse("log_cdf")
-
-    def log_survival(self, noise: Array) -> Array:
-        """The log-probability [..., d] that a coordinate's noise is at least the given one."""
-        self._refuse("log_survival")
-
     def log_density_by_bin(self, value: Array, counts: Array, n: Array) -> Array:
         """What each bin [m] adds to the log-density of values [k] in [0, 1], given its count [m] of n records.
 
         For a value whose log-density, given the counts of equal bins, is a sum over the bins.
         """
         self._refuse("log_density_by_bin")
-
-    def sample_latent_normal(self, key: Key, value: Array, mean: Array, scale: Array) -> Array:
-        """A draw of the statistic y given the released value, where y ~ N(mean, scale²), elementwise."""
-        self._refuse("sample_latent_normal")
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise, in the name of this argument, unless the value [d], or values [n, ...], can have been released.
@@ -153,7 +140,8 @@ class Mechanism(JsonNamed, ABC):
     def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float] | None:
         """The least scale of the noise, and the largest sum on which it is; None if that is not known.
 
-        By default the `noise_scale` and the largest value. Single precision is to round such sums finely against it.
+        By default the scale of the `noise` and the largest value. Single precision is to round such sums finely against
+        it.
 
         Parameters
         ----------
@@ -166,21 +154,14 @@ class Mechanism(JsonNamed, ABC):
         """
         if self.inner is not None:
             return self.inner.noise_and_sum(value, n, radius)
-        return None if self.noise_scale is None else noise_and_value(self.noise_scale, value)
-
-    def smoothed(self) -> "Mechanism":
-        """The mechanism with real noise of the same variance in place of whole numbers."""
-        if self.inner is not None:
-            return replace(self, mechanism=self.inner.smoothed())  # type: ignore[type-var]
-        if self.integer_noise:
-            self._refuse("smoothed")
-        return self
+        scale = scale_of(self)
+        return None if scale is None else noise_and_value(scale, value)
 
     def normal_covariance(self, size: int) -> np.ndarray | None:
         """The covariance [d, d] of Normal noise on a statistic of this size; None if the noise is not Normal."""
-        if not self.normal_noise:
+        if self.noise is None or not self.noise.is_normal:
             return None
-        return np.diag(np.broadcast_to(np.square(np.asarray(self.scale, float)), size))
+        return np.diag(np.broadcast_to(np.square(np.asarray(self.noise.scale(), float)), size))
 
     def tabulated(self, value: Array) -> "Mechanism":
         """The mechanism with a table of what takes long to compute given the value [d]; by default itself."""
@@ -224,6 +205,16 @@ class Mechanism(JsonNamed, ABC):
         return None
 
     @property
+    def noise(self) -> AddedNoise | None:
+        """The noise that is added to each coordinate, if the value is the statistic plus such noise; else None."""
+        return None
+
+    @property
+    def tails(self) -> Tails | None:
+        """The probabilities beyond a bound, if they are known; else None."""
+        return None
+
+    @property
     def sums(self) -> PossibleSums:
         """What it says of the sums under a value: by default what the mechanisms inside say of all of them."""
         known = self._inside_all(lambda inner: inner.sums.known)
@@ -238,21 +229,6 @@ class Mechanism(JsonNamed, ABC):
         return self._inside_all(lambda inner: inner.integer_noise)
 
     @property
-    def normal_noise(self) -> bool:
-        """Whether the value is the statistic plus noise N(0, scale²)."""
-        return False
-
-    @property
-    def is_scale_mixture(self) -> bool:
-        """Whether the value is the statistic plus noise N(0, 2 scale² e), where e is standard Exponential."""
-        return False
-
-    @property
-    def noise_variance(self) -> Array | float | None:
-        """The variance [] or [d] of the noise that is added; None if it is not known."""
-        return None
-
-    @property
     def can_sample(self) -> bool:
         """Whether values can be drawn, by all mechanisms inside too."""
         return self._gives("sample") and all(inner.can_sample for inner in self._inside)
@@ -263,36 +239,14 @@ class Mechanism(JsonNamed, ABC):
         return self._gives("log_density_terms")
 
     @property
-    def adds_noise(self) -> bool:
-        """Whether there is `log_noise`; of what a wrapper contains, ask its `innermost`."""
-        return self._gives("log_noise")
-
-    @property
-    def has_tails(self) -> bool:
-        """Whether `dpjax.mechanisms.Censored` can clamp its values: the probability beyond a bound is known."""
-        return all(map(self._gives, ("log_density_terms", "log_cdf", "log_survival", "sample")))
-
-    @property
     def is_binned(self) -> bool:
         """Whether there is `log_density_by_bin`."""
         return self._gives("log_density_by_bin")
 
     @property
-    def draws_latent_normal(self) -> bool:
-        """Whether there is `sample_latent_normal`."""
-        return self._gives("sample_latent_normal")
-
-    @property
     def is_categorical(self) -> bool:
         """Whether it releases a category of each record, and never a sum."""
         return hasattr(self, "num_categories")
-
-    @property
-    def noise_scale(self) -> Array | float | None:
-        """The scale of the noise, inside its wrappers; None if that is not known."""
-        if self.inner is not None:
-            return self.inner.noise_scale
-        return getattr(self, "scale", None) if self.adds_noise else None
 
     @property
     def drawn_size(self) -> int | None:
@@ -433,6 +387,22 @@ def convert_mechanisms(noun: Any, *names: str) -> None:
     """Convert what is in these fields of a frozen dataclass by `as_mechanism`."""
     for name in names:
         object.__setattr__(noun, name, as_mechanism(getattr(noun, name)))
+
+
+def scale_of(mechanism: Mechanism) -> Any:
+    """The scale [] or [d] of the noise, inside its wrappers; None if that is not known."""
+    noise = mechanism.innermost.noise
+    return None if noise is None else noise.scale()
+
+
+def variance_of(mechanism: Mechanism) -> Any:
+    """The variance [] or [d] of the noise that is added; None if it is not known."""
+    return None if mechanism.noise is None else mechanism.noise.variance()
+
+
+def draws_latent_normal(mechanism: Mechanism) -> bool:
+    """Whether a Normal statistic can be drawn given its value."""
+    return mechanism.noise is not None and mechanism.noise.sample_latent_normal is not None
 
 
 def parts_of(mechanism: Mechanism, d: int) -> tuple[tuple[Mechanism, slice], ...]:

@@ -11,6 +11,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, describe_array, fail, is_traced, name_of
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
+from dpjax.mechanisms.added_noise import Tails
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
 from dpjax.mechanisms.promises import Promise, Sums
 from dpjax.numerics.next_floats import where_near
@@ -55,6 +56,12 @@ class Bounded(Mechanism):
         check_tails(self.mechanism, wrapped=self.wraps_rounded)
         for name, bound in zip(("lower", "upper"), read_bounds(self.lower, self.upper, self.bound_remedy), strict=True):
             object.__setattr__(self, name, bound)
+
+    @property
+    def _inner_tails(self) -> Tails:
+        """The tails of the mechanism."""
+        assert self.mechanism.tails is not None
+        return self.mechanism.tails
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the value lies within the bounds."""
@@ -150,9 +157,9 @@ class Censored(Bounded):
         value, statistic = as_floating(value), as_floating(statistic)
         terms = self.mechanism.log_density_terms(value, statistic)
         if self.lower is not None:
-            terms = jnp.where(value <= self.lower, self.mechanism.log_cdf(self.lower - statistic), terms)
+            terms = jnp.where(value <= self.lower, self._inner_tails.log_cdf(self.lower - statistic), terms)
         if self.upper is not None:
-            terms = jnp.where(value >= self.upper, self.mechanism.log_survival(self.upper - statistic), terms)
+            terms = jnp.where(value >= self.upper, self._inner_tails.log_survival(self.upper - statistic), terms)
         return terms
 
     def sample(self, key: Key, statistic: Array) -> Array:
@@ -160,13 +167,15 @@ class Censored(Bounded):
         return jnp.clip(self.mechanism.sample(key, statistic), self.lower, self.upper)
 
 
+def has_tails(mechanism: Any) -> bool:
+    """Whether values can be drawn coordinate by coordinate, and the probability beyond a bound is known."""
+    return mechanism.tails is not None and mechanism.is_elementwise and mechanism.can_sample
+
+
 def check_tails(mechanism: Any, wrapped: bool = False) -> None:
     """Raise unless a mechanism adds noise of known tails; one that wraps another only if that is said."""
-    if not mechanism.has_tails or (mechanism.inner is not None and not wrapped):
-        remedy = (
-            "Pass a mechanism such as Laplace(scale), or one that gives log_density_terms, log_cdf, log_survival "
-            "and sample."
-        )
+    if not has_tails(mechanism) or (mechanism.inner is not None and not wrapped):
+        remedy = "Pass a mechanism such as Laplace(scale), or one that gives log_density_terms, tails and sample."
         fail("mechanism", name_of(mechanism), "an additive mechanism", remedy, error=TypeError)
 
 

@@ -12,6 +12,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_count, describe, fail, name_of
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key
+from dpjax.mechanisms.added_noise import AddedNoise
 from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism, is_mechanism, parts_of
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
@@ -75,13 +76,10 @@ class Independent(Mechanism):
         return all(part.is_elementwise for part in self.mechanisms)
 
     @property
-    def adds_noise(self) -> bool:
-        """Whether all parts have `log_noise`."""
-        return self.is_elementwise and all(part.adds_noise for part in self.mechanisms)
-
-    def smoothed(self) -> "Independent":
-        """Each part so."""
-        return Independent(tuple(part.smoothed() for part in self.mechanisms), self.sizes)
+    def noise(self) -> AddedNoise | None:
+        """That of all parts, if each adds some."""
+        adds = self.is_elementwise and all(part.noise is not None for part in self.mechanisms)
+        return AddedNoise(self._log_noise) if adds else None
 
     def tabulated(self, value: Array) -> "Independent":
         """Each part so."""
@@ -101,9 +99,9 @@ class Independent(Mechanism):
         terms = [part.log_density_terms(value[..., where], statistic[..., where]) for part, where in self._places()]
         return jnp.concatenate(terms, axis=-1)
 
-    def log_noise(self, noise: Array) -> Array:
+    def _log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]."""
-        return jnp.concatenate([part.log_noise(noise[..., where]) for part, where in self._places()], axis=-1)
+        return jnp.concatenate([part.noise.log_density(noise[..., where]) for part, where in self._places()], axis=-1)
 
     def sample(self, key: Key, statistic: Array) -> Array:
         """A released value [d] given the statistic [d]."""
@@ -227,9 +225,9 @@ class Tempered(Mechanism):
         return not self.mechanism.is_opaque and self.mechanism.is_elementwise
 
     @property
-    def adds_noise(self) -> bool:
-        """Whether the mechanism has `log_noise` too."""
-        return self.is_elementwise and self.mechanism.adds_noise
+    def noise(self) -> AddedNoise | None:
+        """That of the mechanism, with its density raised to the power."""
+        return AddedNoise(self._log_noise) if self.is_elementwise and self.mechanism.noise is not None else None
 
     def tabulated(self, value: Array) -> "Tempered":
         """The mechanism so."""
@@ -244,9 +242,10 @@ class Tempered(Mechanism):
         """The terms [..., d] of the log-density, times the power."""
         return jnp.asarray(self.power) * self.mechanism.log_density_terms(value, statistic)
 
-    def log_noise(self, noise: Array) -> Array:
+    def _log_noise(self, noise: Array) -> Array:
         """The log-density [..., d] of the noise, times the power."""
-        return jnp.asarray(self.power) * self.mechanism.log_noise(noise)
+        assert self.mechanism.noise is not None
+        return jnp.asarray(self.power) * self.mechanism.noise.log_density(noise)
 
     def sample(self, key: Key, statistic: Array) -> Array:
         """A value drawn by the mechanism itself, of the right shape; the power does not enter."""

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
+from dpjax.mechanisms.added_noise import AddedNoise
 from dpjax.mechanisms.additive import Additive, Gaussian, Laplace, checked_scale
 from dpjax.mechanisms.calibrated import FromEpsilon, FromZCDP
 from dpjax.mechanisms.privacy import Privacy, check_privacy
@@ -63,18 +64,13 @@ class DiscreteLaplace(FromEpsilon, Additive):
         return pure(sums.sensitivity(1) / smallest(self.scale))
 
     @property
-    def noise_variance(self) -> Array | float:
-        """1 / (2 sinh²(1 / 2b))."""
-        return 0.5 / jnp.square(jnp.sinh(0.5 / jnp.asarray(self.scale)))
-
-    @property
-    def bends(self) -> tuple[Any, ...]:
-        """None: it is an exponential on either side of 0."""
-        return ()
-
-    def smoothed(self) -> Laplace:
-        """Laplace noise of the same variance."""
-        return Laplace(0.5 / jnp.sinh(0.5 / jnp.asarray(self.scale)))
+    def noise(self) -> AddedNoise:
+        """Of variance 1 / (2 sinh²(1 / 2b)); it is an exponential on either side of 0."""
+        return super().noise._replace(
+            variance=lambda: 0.5 / jnp.square(jnp.sinh(0.5 / jnp.asarray(self.scale))),
+            bends=(),
+            smoothed=lambda: Laplace(0.5 / jnp.sinh(0.5 / jnp.asarray(self.scale))),
+        )
 
     def log_noise(self, noise: Array) -> Array:
         """The log-probability of each coordinate's noise [..., d]; ``-inf`` if it is not an integer."""
@@ -142,18 +138,13 @@ class DiscreteGaussian(FromZCDP, Additive):
         return concentrated(smallest(self.scale), sums.sensitivity(2))
 
     @property
-    def noise_variance(self) -> Array | float:
-        """σ² for all but small σ."""
-        return integer_variance(self.scale)
-
-    @property
-    def bends(self) -> tuple[Any, ...]:
-        """σ."""
-        return (self.scale,)
-
-    def smoothed(self) -> Gaussian:
-        """Gaussian noise of the same variance."""
-        return Gaussian(jnp.sqrt(integer_variance(self.scale)))
+    def noise(self) -> AddedNoise:
+        """Of variance σ² for all but small σ."""
+        return super().noise._replace(
+            variance=lambda: integer_variance(self.scale),
+            bends=(self.scale,),
+            smoothed=lambda: Gaussian(jnp.sqrt(integer_variance(self.scale))),
+        )
 
     def log_noise(self, noise: Array) -> Array:
         """The log-probability of each coordinate's noise [..., d]; ``-inf`` if it is not an integer."""

@@ -10,6 +10,7 @@ import numpy as np
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, check_count, check_positive_number, fail, is_traced, name_of
 from dpjax.base import Array, Key
+from dpjax.mechanisms.added_noise import AddedNoise
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.promises import Promise, Sums
@@ -73,7 +74,7 @@ class Modulo(Mechanism):
     def __post_init__(self) -> None:
         convert_mechanisms(self, "mechanism")
         noise = self.mechanism
-        if not (noise.has_tails and noise.adds_noise and noise.inner is None):
+        if not (noise.tails is not None and noise.noise is not None and noise.inner is None):
             remedy = "Pass such as dpjax.DiscreteLaplace, dpjax.Gaussian or a dpjax.mechanisms.SumOf."
             fail("mechanism", name_of(noise), "noise that is added, whose tails are known", remedy, error=TypeError)
         if is_traced(noise):
@@ -109,6 +110,12 @@ class Modulo(Mechanism):
             period=int(self.modulus) if whole else self.modulus, depth=self._depth, near=self._near_sums
         )
 
+    @property
+    def _added(self) -> AddedNoise:
+        """The noise before it is taken modulo."""
+        assert self.mechanism.noise is not None
+        return self.mechanism.noise
+
     def _depth(self) -> float:
         """How deep the valley between sums p apart is: the largest log ratio of the densities of two values."""
         middle = self.modulus // 2 if self.integer_noise else self.modulus / 2
@@ -125,12 +132,13 @@ class Modulo(Mechanism):
         noise = as_floating(value) - as_floating(statistic)
         rest = jnp.mod(noise, self.modulus)
         nearest = jnp.where(2 * rest > self.modulus, rest - self.modulus, rest)
-        peak = self.mechanism.log_noise(nearest)
+        log_noise = self._added.log_density
+        peak = log_noise(nearest)
         total, wraps = jnp.ones_like(peak), 1 + int(self.reach // self.modulus)
 
         def add(turn: Array | int, total: Array) -> Array:
             step = jnp.asarray(turn, noise.dtype) * self.modulus
-            both = (self.mechanism.log_noise(nearest + sign * step) for sign in (1, -1))
+            both = (log_noise(nearest + sign * step) for sign in (1, -1))
             return total + sum(jnp.exp(each - peak) for each in both)
 
         whole = jnp.isfinite(peak)
@@ -166,7 +174,7 @@ def read_positive(modulus: Any) -> float:
 def reach_of(noise: Any, start: float, most: float) -> float:
     """How far noise goes, but for a negligible probability; an error beyond `most`."""
     reach = start
-    while float(np.max(np.asarray(noise.log_survival(jnp.asarray(float(reach)))))) > NEGLIGIBLE:
+    while float(np.max(np.asarray(noise.tails.log_survival(jnp.asarray(float(reach)))))) > NEGLIGIBLE:
         reach *= 2
         if reach > most:
             given, remedy = f"noise beyond {most:g}", "All residues are as good as equally likely: leave them out."

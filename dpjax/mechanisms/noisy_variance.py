@@ -14,7 +14,7 @@ from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism, convert_
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.promises import Sums, Unpromised
 
-__all__ = ["NoisyVariance"]
+__all__ = ["NoisyVariance", "check_on_variance"]
 
 
 @frozen_pytree
@@ -27,7 +27,7 @@ class NoisyVariance(Mechanism):
 
     Parameters
     ----------
-    noise
+    on_variance
         The noise on the variance: such as `dpjax.Laplace`, or that in `dpjax.mechanisms.Truncated` or
         `dpjax.mechanisms.Censored`.
     n
@@ -53,18 +53,13 @@ class NoisyVariance(Mechanism):
     json_name: ClassVar[str | None] = "noisy_variance"
     value_size: ClassVar[int] = 1
 
-    noise: Mechanism | Any
+    on_variance: Mechanism | Any
     n: int = field(metadata={"static": True})
     degrees: int = field(metadata={"static": True})
 
     def __post_init__(self) -> None:
-        noise = as_mechanism(self.noise)
-        if not (is_mechanism(self.noise) and noise.is_elementwise) or noise.integer_noise or noise.sums.known:
-            remedy = "Pass the noise on the variance, such as dpjax.Laplace(scale)."
-            fail(
-                "noise", name_of(self.noise), "a mechanism that adds real noise to one number", remedy, error=TypeError
-            )
-        convert_mechanisms(self, "noise")
+        check_on_variance("on_variance", self.on_variance)
+        convert_mechanisms(self, "on_variance")
         check_count("n", self.n, "Pass the public number of records.", least=2)
         check_count("degrees", self.degrees, "Pass n or n - 1.")
 
@@ -75,7 +70,7 @@ class NoisyVariance(Mechanism):
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the noise can lead to the published variance."""
-        for layer in self.noise.layers:
+        for layer in self.on_variance.layers:
             layer.check_value(argument, value)
 
     def check_drawn(self, argument: str, value: Array, dimension: int) -> None:
@@ -91,7 +86,7 @@ class NoisyVariance(Mechanism):
 
     def words(self) -> str:
         """The noise on the variance."""
-        return f"none on the sums; on their variance, of divisor {self.degrees:,}, {self.noise.words()}"
+        return f"none on the sums; on their variance, of divisor {self.degrees:,}, {self.on_variance.words()}"
 
     def promise(self, sums: Sums) -> NoReturn:
         """Nothing that follows from the release alone.
@@ -106,7 +101,7 @@ class NoisyVariance(Mechanism):
 
     def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float] | None:
         """The scale of the noise, and the largest mean square, of distances up to a bound with this radius."""
-        found = self.noise.noise_and_sum(value, n, radius)
+        found = self.on_variance.noise_and_sum(value, n, radius)
         if found is None or radius is None:
             return found
         # The radius r of h and h² is that of one record at the bound h: r² = h² + h⁴.
@@ -120,8 +115,16 @@ class NoisyVariance(Mechanism):
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the published variance [1] given the sums [2]."""
-        return jnp.sum(self.noise.log_density_terms(as_floating(value), self.variance(statistic)))
+        return jnp.sum(self.on_variance.log_density_terms(as_floating(value), self.variance(statistic)))
 
     def sample(self, key: Key, statistic: Array) -> Array:
         """A noisy variance [1] of the sums [2]."""
-        return self.noise.sample(key, self.variance(statistic))
+        return self.on_variance.sample(key, self.variance(statistic))
+
+
+def check_on_variance(argument: str, noise: Any) -> None:
+    """Raise unless noise can be on a variance: real, on one number."""
+    known = as_mechanism(noise)
+    if not (is_mechanism(noise) and known.is_elementwise) or known.integer_noise or known.sums.known:
+        remedy = "Pass the noise on the variance, such as dpjax.Laplace(scale)."
+        fail(argument, name_of(noise), "a mechanism that adds real noise to one number", remedy, error=TypeError)

@@ -18,7 +18,7 @@ from dpjax.mechanisms.promises import Promise, Sums, Unpromised
 from dpjax.mechanisms.vector_laplace import VectorLaplace
 from dpjax.numerics.triangles import full_matrix, log_determinant, triangle_size
 
-__all__ = ["ObjectivePerturbation"]
+__all__ = ["ObjectivePerturbation", "check_linear_term"]
 
 
 @frozen_pytree
@@ -31,7 +31,7 @@ class ObjectivePerturbation(Mechanism):
 
     Parameters
     ----------
-    noise
+    linear_term
         The distribution of b: a `dpjax.mechanisms.VectorLaplace`, a `dpjax.mechanisms.KNormLinf` or a `dpjax.Gaussian`.
     regularization : [d]
         The diagonal of Λ, at least 0.
@@ -60,15 +60,13 @@ class ObjectivePerturbation(Mechanism):
 
     json_name: ClassVar[str | None] = "objective_perturbation"
 
-    noise: Any
+    linear_term: Any
     regularization: Array
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
 
     def __post_init__(self) -> None:
         check_privacy(self.privacy)
-        if not isinstance(self.noise, (VectorLaplace, KNormLinf, Gaussian)):
-            remedy = "Pass the distribution of the linear term b."
-            fail("noise", name_of(self.noise), "a VectorLaplace or a Gaussian, or a KNormLinf", remedy, error=TypeError)
+        check_linear_term("linear_term", self.linear_term)
         remedy = "Pass the factor of θ² / 2 of each coefficient; 0 for one without penalty."
         check_array(
             "regularization", self.regularization, is_penalty, "finite numbers of at least 0, shape [d]", remedy
@@ -93,7 +91,7 @@ class ObjectivePerturbation(Mechanism):
         """The noise and the penalty."""
         penalty = f"penalties of {amount(self.regularization)}"
         fitted = f"{quantity(self.value_size, 'coefficient')} fitted with {penalty} and a random linear term"
-        return f"none on the sums; {fitted}: {self.noise.words()}"
+        return f"none on the sums; {fitted}: {self.linear_term.words()}"
 
     def promise(self, sums: Sums) -> Promise:
         """Nothing that follows from the release alone.
@@ -113,7 +111,17 @@ class ObjectivePerturbation(Mechanism):
         penalty = self.regularization.astype(sums.dtype)
         linear_term = -(sums[:d] + penalty * coefficients)
         curvature = full_matrix(sums[d:], d) + jnp.diag(penalty)
-        return self.noise.log_density(linear_term, jnp.zeros_like(linear_term)) + log_determinant(curvature)
+        return self.linear_term.log_density(linear_term, jnp.zeros_like(linear_term)) + log_determinant(curvature)
+
+
+def check_linear_term(argument: str, noise: Any) -> None:
+    """Raise unless noise can be the linear term."""
+    if not isinstance(noise, (VectorLaplace, KNormLinf, Gaussian)):
+        expected, remedy = (
+            "a VectorLaplace or a Gaussian, or a KNormLinf",
+            "Pass the distribution of the linear term b.",
+        )
+        fail(argument, name_of(noise), expected, remedy, error=TypeError)
 
 
 def is_penalty(array: np.ndarray) -> np.ndarray | bool:

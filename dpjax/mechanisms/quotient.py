@@ -168,9 +168,9 @@ class Quotient(Mechanism):
         ]
         found = jax.vmap(self._density())(quotients, top, bottom, *scales)
         if self.numerator.integer_noise:
-            found = jnp.where(quotients == 0, self.numerator.log_noise(-top), found)
+            found = jnp.where(quotients == 0, self.numerator.noise.log_density(-top), found)
         if self.denominator.integer_noise:
-            found = jnp.where(jnp.isnan(quotients), self.denominator.log_noise(-bottom), found)
+            found = jnp.where(jnp.isnan(quotients), self.denominator.noise.log_density(-bottom), found)
         return jnp.sum(found)
 
     def _density(self) -> Callable[..., Array]:

@@ -14,7 +14,8 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, is_traced
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.additive import Additive, checked_scale
+from dpjax.mechanisms.added_noise import Tails
+from dpjax.mechanisms.additive import checked_scale
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
 from dpjax.mechanisms.censored import check_tails
 from dpjax.mechanisms.promises import Promise, Sums
@@ -135,22 +136,28 @@ class Rounded(Mechanism):
         return log_probability_between(self.mechanism, low, high - low, unit=1)
 
     @property
-    def has_tails(self) -> bool:
-        """Whether values clamped at a multiple of the step have a known probability: no whole noise leads midway."""
-        return super().has_tails and (not self.integer_noise or self._is_odd)
+    def tails(self) -> Tails | None:
+        """Those of values clamped at a multiple of the step, unless whole noise leads midway between two."""
+        return Tails(self._log_cdf, self._log_survival) if not self.integer_noise or self._is_odd else None
+
+    @property
+    def _inner_tails(self) -> Tails:
+        """The tails of the mechanism."""
+        assert self.mechanism.tails is not None
+        return self.mechanism.tails
 
     @property
     def _is_odd(self) -> bool:
         """Whether all steps are known to be odd."""
         return not is_traced(self.step) and bool(np.all(np.mod(np.asarray(self.step, float), 2) == 1))
 
-    def log_cdf(self, noise: Array) -> Array:
+    def _log_cdf(self, noise: Array) -> Array:
         """The log-probability [..., d] of values up to a multiple of the step, this far from the statistic."""
-        return self.mechanism.log_cdf(noise + self._reach(noise.dtype))
+        return self._inner_tails.log_cdf(noise + self._reach(noise.dtype))
 
-    def log_survival(self, noise: Array) -> Array:
+    def _log_survival(self, noise: Array) -> Array:
         """The log-probability [..., d] of values from a multiple of the step on, this far from the statistic."""
-        return self.mechanism.log_survival(noise - self._reach(noise.dtype))
+        return self._inner_tails.log_survival(noise - self._reach(noise.dtype))
 
     def _reach(self, dtype: Any) -> Array:
         """How far from a multiple noise leads to it: under whole noise half of an odd step, rounded down."""
@@ -182,11 +189,11 @@ def log_probability_between(mechanism: Any, low: Array, width: Array, unit: int)
     """
     high = low + width
     beyond = low + high > 0
-    larger = jnp.where(beyond, mechanism.log_survival(low), mechanism.log_cdf(high))
-    smaller = jnp.where(beyond, mechanism.log_survival(high + unit), mechanism.log_cdf(low - unit))
+    larger = jnp.where(beyond, mechanism.tails.log_survival(low), mechanism.tails.log_cdf(high))
+    smaller = jnp.where(beyond, mechanism.tails.log_survival(high + unit), mechanism.tails.log_cdf(low - unit))
     is_any = (width >= 0) & (larger > -jnp.inf)
     difference = jnp.where(is_any & (smaller > -jnp.inf), smaller - jnp.where(is_any, larger, 0), -jnp.inf)
-    bends = mechanism.bends if isinstance(mechanism, Additive) else None
+    bends = None if mechanism.noise is None else mechanism.noise.bends
     if bends is None:
         return jnp.where(is_any, larger + log_complement(difference), -jnp.inf)
     lower = jnp.abs(low + width / 2) - width / 2
@@ -233,7 +240,7 @@ def log_by_middles(mechanism: Any, lower: Array, width: Array) -> Array:
 
 def log_weighted(mechanism: Any, places: list[Array], weights: list[Array]) -> Array:
     """The logarithm of a weighted sum of densities, with finite slopes where it is not wanted, too."""
-    pairs = list(zip(weights, jax.vmap(mechanism.log_noise)(jnp.stack(places)), strict=True))
+    pairs = list(zip(weights, jax.vmap(mechanism.noise.log_density)(jnp.stack(places)), strict=True))
     peak = jax.lax.stop_gradient(reduce(jnp.maximum, [jnp.where(weight > 0, log, -jnp.inf) for weight, log in pairs]))
     peak = jnp.where(jnp.isfinite(peak), peak, 0.0)
     total = reduce(add, [weight * jnp.exp(jnp.minimum(log - peak, 0.0)) for weight, log in pairs])

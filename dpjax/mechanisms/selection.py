@@ -253,7 +253,7 @@ class ReportNoisyMax(Selection):
         ε.
     sensitivity : []
         Δ, by which one record can move any utility.
-    noise
+    family
         The distribution of the noise: ``"exponential"``, ``"gumbel"`` or ``"laplace"``.
     privacy
         What the release promises; never needed for inference.
@@ -270,31 +270,31 @@ class ReportNoisyMax(Selection):
     Examples
     --------
     >>> import jax.numpy as jnp
-    >>> mechanism = ReportNoisyMax(jnp.negative, epsilon=2.0, sensitivity=1.0, noise="laplace")
+    >>> mechanism = ReportNoisyMax(jnp.negative, epsilon=2.0, sensitivity=1.0, family="laplace")
     >>> round(float(jnp.exp(mechanism.log_density(jnp.array([0.0]), jnp.array([1.0, 1.0])))), 3)
     0.5
     """
 
     json_name: ClassVar[str | None] = "report_noisy_max"
 
-    noise: Literal["exponential", "gumbel", "laplace"] = field(default="exponential", metadata={"static": True})
+    family: Literal["exponential", "gumbel", "laplace"] = field(default="exponential", metadata={"static": True})
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_choice("noise", self.noise, RACES, "Name the noise that was added to the utilities.")
+        check_choice("family", self.family, RACES, "Name the noise that was added to the utilities.")
 
     @property
     def race(self) -> Race:
         """The noise that was named."""
-        return RACES[self.noise]
+        return RACES[self.family]
 
     def words(self) -> str:
         """The mechanism with its noise, ε and Δ."""
-        return self._choice_in_words(f"report noisy max with {self.noise} noise")
+        return self._choice_in_words(f"report noisy max with {self.family} noise")
 
     def promise(self, sums: Sums) -> Promise:
         """ε-DP; with Gumbel noise what the exponential mechanism promises."""
-        return (narrow if self.noise == "gumbel" else pure)(self.epsilon_of(sums))
+        return (narrow if self.family == "gumbel" else pure)(self.epsilon_of(sums))
 
 
 def narrow(epsilon: float) -> Promise:

@@ -12,6 +12,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
+from dpjax.mechanisms.added_noise import AddedNoise
 from dpjax.mechanisms.additive import Additive, checked_scale
 from dpjax.mechanisms.base import as_floating
 from dpjax.mechanisms.discrete import DiscreteLaplace, geometric_difference
@@ -96,7 +97,11 @@ class Staircase(Additive):
         return pure(sums.sensitivity(1) * float(np.max(steps)))
 
     @property
-    def noise_variance(self) -> Array:
+    def noise(self) -> AddedNoise:
+        """Of the variance that follows from the steps."""
+        return super().noise._replace(variance=self._variance)
+
+    def _variance(self) -> Array:
         """2 Δ³ a Σ_k e^(-kε) (∫ x² on the first part of interval k + e^(-ε) ∫ x² on the rest)."""
         share, fall = jnp.asarray(self.share), jnp.exp(-jnp.asarray(self.epsilon))
         lost = -jnp.expm1(-jnp.asarray(self.epsilon))  # 1 - fall would lose the digits of a small ε
@@ -174,7 +179,7 @@ class Tulap(Additive):
     --------
     >>> import dpjax
     >>> release = dpjax.Release([11.3, 8.9], dpjax.mechanisms.Tulap(1.0), dpjax.statistics.cells("cell", 2), n=20)
-    >>> round(float(dpjax.mechanisms.Tulap(1.0).noise_variance), 3)
+    >>> round(float(dpjax.mechanisms.Tulap(1.0).noise.variance()), 3)
     1.925
     """
 
@@ -199,9 +204,11 @@ class Tulap(Additive):
         return pure(sums.sensitivity(1) / smallest(self.scale))
 
     @property
-    def noise_variance(self) -> Array:
-        """That of the discrete Laplace part, and 1 / 12."""
-        return jnp.asarray(DiscreteLaplace(self.scale).noise_variance) + 1 / 12
+    def noise(self) -> AddedNoise:
+        """Of the variance of its discrete Laplace part, and 1 / 12."""
+        return super().noise._replace(
+            variance=lambda: jnp.asarray(DiscreteLaplace(self.scale).noise.variance()) + 1 / 12
+        )
 
     def log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]."""

@@ -15,6 +15,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import describe, fail, is_traced, name_of
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
+from dpjax.mechanisms.added_noise import AddedNoise
 from dpjax.mechanisms.additive import Additive, Gaussian, Laplace
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
@@ -105,26 +106,29 @@ class SumOf(Additive):
         return all(source.integer_noise for source in self.mechanisms)
 
     @property
-    def normal_noise(self) -> bool:
-        """Whether the noise of all sources is Normal."""
-        return all(source.normal_noise for source in self.mechanisms)
-
-    @property
-    def noise_variance(self) -> Array:
-        """The sum of the variances."""
-        return reduce(add, (jnp.asarray(source.noise_variance) for source in self.mechanisms))
+    def noise(self) -> AddedNoise:
+        """Of the sum of the variances; it bends by the scales of all, unless whole noise is beside real noise."""
+        is_mixed = len({source.integer_noise for source in self.mechanisms}) > 1
+        return super().noise._replace(
+            variance=self._variance,
+            is_normal=self._is_normal,
+            bends=None if is_mixed else tuple(source.scale for source in self.mechanisms),
+            smoothed=self._smoothed,
+        )
 
     @property
     def scale(self) -> Array:
         """The standard deviation of the sum."""
-        return jnp.sqrt(self.noise_variance)
+        return jnp.sqrt(self._variance())
 
     @property
-    def bends(self) -> tuple[Any, ...] | None:
-        """The scales of all sources, unless whole noise is beside real noise."""
-        if len({source.integer_noise for source in self.mechanisms}) > 1:
-            return None
-        return tuple(source.scale for source in self.mechanisms)
+    def _is_normal(self) -> bool:
+        """Whether the noise of all sources is Normal."""
+        return all(source.noise.is_normal for source in self.mechanisms)
+
+    def _variance(self) -> Array:
+        """The sum of the variances."""
+        return reduce(add, (jnp.asarray(source.noise.variance()) for source in self.mechanisms))
 
     def words(self) -> str:
         """The noise of each source."""
@@ -132,22 +136,22 @@ class SumOf(Additive):
 
     def promise(self, sums: Sums) -> Promise:
         """That of Normal noise of the whole variance; else, at least, the best of what each source promises alone."""
-        if self.normal_noise:
+        if self._is_normal:
             return Gaussian(self.scale).promise(sums)
         whole = sums.is_whole or self.integer_noise
         promises = [source.promise(sums) for source in self.mechanisms if whole or not source.integer_noise]
         epsilons = [one.epsilon for one in promises if one.epsilon is not None]
         return Promise(min(epsilons, default=None), min(one.rho for one in promises))
 
-    def smoothed(self) -> Mechanism:
+    def _smoothed(self) -> Mechanism:
         """The sum of real noise of the same variances, as far as the density of such a sum is known."""
         if not self.integer_noise:
             return self
-        real = [source.smoothed() for source in self.mechanisms]
+        real = [source.noise.smoothed() if source.integer_noise else source for source in self.mechanisms]
         try:
             return real[0] if len(real) == 1 else SumOf(real)
         except ValueError:
-            self._refuse("smoothed")
+            raise NotImplementedError(f"{name_of(self)} has no real noise of the same variance") from None
 
     def json_fields(self) -> dict[str, Any]:
         """What the JSON text holds beside the name; the rest follows from it."""
@@ -155,7 +159,7 @@ class SumOf(Additive):
 
     def log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]; ``-inf`` where integer noise is not an integer."""
-        if self.normal_noise:
+        if self._is_normal:
             return Gaussian(self.scale).log_noise(noise)
         distance = jnp.abs(noise)
         if not self.integer_noise:
@@ -165,7 +169,7 @@ class SumOf(Additive):
 
     def log_cdf(self, noise: Array) -> Array:
         """The log-probability [..., d] that a coordinate's noise is at most the given one."""
-        if self.normal_noise:
+        if self._is_normal:
             return Gaussian(self.scale).log_cdf(noise)
         if self.integer_noise:
             return self._distribution.log_at_least(-jnp.floor(noise))

@@ -85,9 +85,9 @@ class Truncated(Bounded):
     def log_share(self, statistic: Array) -> Array:
         """The log-probability that a value lies within the bounds at once, elementwise."""
         if self.upper is None:
-            return self.mechanism.log_survival(self._least(self.lower) - statistic)
+            return self._inner_tails.log_survival(self._least(self.lower) - statistic)
         if self.lower is None:
-            return self.mechanism.log_cdf(self.upper - statistic)
+            return self._inner_tails.log_cdf(self.upper - statistic)
         unit = int(self.mechanism.integer_noise)
         least = self._least(self.lower)
         width = jnp.asarray(self._greatest(self.upper) - least, statistic.dtype)

@@ -155,7 +155,7 @@ def check_released(values: Any, channel: Any, component: Component, shape: tuple
         given, expected = f"{name_of(channel)} on records that are no whole numbers", "continuous noise"
         remedy = "Integer noise would reveal them exactly. Use Laplace or Gaussian, or a component of whole numbers."
         fail("channel", given, expected, remedy)
-    if channel.adds_noise and release.values.shape[1:] != shape:
+    if channel.noise is not None and release.values.shape[1:] != shape:
         remedy = "Pass what was released of one record a row."
         fail("values", f"shape {list(release.values.shape)}", f"shape {['n', *shape]}", remedy)
     release.check_records({"record": jax.ShapeDtypeStruct((1, *shape), jnp.result_type(float))})

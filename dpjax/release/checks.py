@@ -45,7 +45,7 @@ def as_local_values(values: Any, channel: Any, argument: str) -> Array:
     array = jnp.asarray(values)
     if array.ndim not in (1, 2):
         fail(argument, f"shape {list(array.shape)}", "shape [n] or [n, k]", remedy)
-    whole = jnp.issubdtype(array.dtype, jnp.integer) and (channel.sums.known or not channel.innermost.adds_noise)
+    whole = jnp.issubdtype(array.dtype, jnp.integer) and (channel.sums.known or channel.innermost.noise is None)
     return array.astype(jnp.result_type(int if whole else float))
 
 
@@ -274,7 +274,7 @@ def _check_parameter_shapes(argument: str, mechanism: Any, shape: tuple[int, ...
     for (path, leaf), axis in zip(jax.tree_util.tree_leaves_with_path(mechanism), axes, strict=True):
         given = jnp.shape(leaf)
         of_one = given if axis is None else given[1:]
-        is_noise = mechanism.innermost.adds_noise
+        is_noise = mechanism.innermost.noise is not None
         if (is_noise and of_one not in ((), shape)) or (axis is not None and given[0] != n):
             possible = [(), shape] if is_noise else [of_one]
             possible += [] if n is None else [(n, *possible[-1])]

@@ -188,11 +188,11 @@ def _decode_parameter(name: str, value: Any) -> Any:
     if name == "utilities":
         kind, parameters = _split("utilities", value, Utilities.by_json_name)
         return _build(f"utilities {kind!r}", Utilities.by_json_name[kind].from_json_fields, parameters)
-    if (name == "noise" and isinstance(value, str)) or (name == "complete" and isinstance(value, bool)):
+    if (name == "family" and isinstance(value, str)) or (name == "complete" and isinstance(value, bool)):
         return value
     return (
         decode_mechanism(value)
-        if name in ("mechanism", "drawn", "noise", "numerator", "denominator")
+        if name in ("mechanism", "drawn", "on_variance", "linear_term", "numerator", "denominator")
         else decode_numbers(name, value)
     )
 

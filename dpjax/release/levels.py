@@ -62,7 +62,7 @@ def look_up(argument: str, values: Any, names: tuple[str, ...]) -> np.ndarray:
 def check_number_of(levels: Names, channel: Any) -> None:
     """Raise unless there are as many names as the channel has categories, if it is known; noise on numbers has none."""
     size = channel.sums.categories
-    if levels is not None and channel.adds_noise and not channel.sums.known:
+    if levels is not None and channel.noise is not None and not channel.sums.known:
         fail("levels", f"names of categories under {name_of(channel)} noise", "a channel of categories", REMEDY)
     if levels is not None and size not in (None, len(levels)):
         fail("levels", f"{len(levels)} names", f"{size}, the number of categories of the channel", REMEDY)

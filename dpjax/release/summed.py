@@ -312,8 +312,8 @@ def as_sum(
 
 def log_density_at(mechanism: Mechanism, value: Array, noisy_sum: Array, residual: Array) -> Array:
     """The log-density [] of the value given the statistic, noisy sum − residual [d]."""
-    if mechanism.adds_noise:
-        return jnp.sum(mechanism.log_noise(residual))
+    if mechanism.noise is not None:
+        return jnp.sum(mechanism.noise.log_density(residual))
     return mechanism.log_density(value, noisy_sum - residual)
 
 
@@ -323,8 +323,8 @@ def log_densities_at(mechanism: Mechanism, value: Array, noisy_sum: Array, resid
         return jax.vmap(partial(log_density_at, mechanism, value, noisy_sum), in_axes=1)(residuals)
     # Parameters [d] become [d, 1], so that the columns need neither a loop nor a transposition.
     columns = at_coordinates(mechanism, slice(None))
-    if columns.adds_noise:
-        terms = columns.log_noise(residuals)
+    if columns.noise is not None:
+        terms = columns.noise.log_density(residuals)
     else:
         terms = columns.log_density_terms(value[:, None], value[:, None] - residuals)
     return sum_rows(lambda row: terms[row], len(residuals))

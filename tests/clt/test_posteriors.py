@@ -55,7 +55,7 @@ def test_laplace_noise_is_integrated_out():
     release = dpjax.Release([130.0], dpjax.Laplace(scale), TOTAL, n)
     posterior = dpjax.sample_clt(jax.random.key(2), MEAN, release, **FEW)
     grid = np.linspace(-4, 10, 1_001)
-    likelihood = dpjax.Laplace(scale).log_marginal_normal(
+    likelihood = dpjax.Laplace(scale).noise.log_marginal_normal(
         jnp.asarray(130.0), jnp.asarray(n * grid), jnp.full(grid.shape, sqrt(4.0 * n))
     )
     agree(posterior.draws["mean"], grid, np.asarray(likelihood, float) + stats.norm.logpdf(grid, 0, 10))

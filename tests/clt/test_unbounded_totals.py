@@ -42,4 +42,4 @@ def test_whole_noise_of_small_scale_has_its_own_variance() -> None:
     for scale in (0.25, 0.5, 2.0):
         weight = np.exp(-(whole**2) / (2 * scale**2))
         expected = np.sum(weight * whole**2) / weight.sum()
-        assert float(dpjax.DiscreteGaussian(scale).smoothed().scale) ** 2 == pytest.approx(expected, rel=1e-4)
+        assert float(dpjax.DiscreteGaussian(scale).noise.smoothed().scale) ** 2 == pytest.approx(expected, rel=1e-4)

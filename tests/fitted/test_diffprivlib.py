@@ -142,14 +142,14 @@ def test_the_linear_terms_of_fits_follow_the_density(name):
     assert len(mechanisms) == len(FILED[name]["coef_"])
     for fit, mechanism in enumerate(mechanisms):
         terms = linear_terms(name, fit, penalties_of(mechanism))
-        assert lowest_p(terms, float(mechanism.noise.scale)) > MIN_P
+        assert lowest_p(terms, float(mechanism.linear_term.scale)) > MIN_P
 
 
 @pytest.mark.parametrize("wrong", ["scale without intercept", "no added penalty", "budget not split", "other norm"])
 def test_the_linear_terms_do_not_follow_a_wrong_law(wrong):
     name = {"no added penalty": "small_epsilon", "budget not split": "three_classes"}.get(wrong, "two_classes")
     mechanism = mechanisms_of(diffprivlib.read_model(FILED[name], n=N))[0]
-    scale, penalties, norm = float(mechanism.noise.scale), penalties_of(mechanism), 1.5
+    scale, penalties, norm = float(mechanism.linear_term.scale), penalties_of(mechanism), 1.5
     if wrong == "scale without intercept":
         scale = objective_law(2.0, 1.5, 1.0, intercept=False).scale
     elif wrong == "no added penalty":
@@ -243,4 +243,4 @@ def test_objects_of_the_library_itself_are_read():
     release = diffprivlib.read_model(fitted.fit(X, CLASS > 0), n=N)
     filed = diffprivlib.read_model(FITTED, n=N)
     np.testing.assert_allclose(release.value, filed.value, atol=1e-5)
-    assert release.mechanism.noise == filed.mechanism.noise
+    assert release.mechanism.linear_term == filed.mechanism.linear_term

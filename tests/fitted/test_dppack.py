@@ -172,7 +172,7 @@ def norms(eps: float, gamma: float, bias: bool, wrong: float = 1.0) -> np.ndarra
         loss, theta = release.statistic.loss, release.value
         slopes = jax.vmap(jax.grad(loss), (None, 0))(theta, records)
         b = jnp.sum(slopes, axis=0) + release.mechanism.regularization * theta * wrong
-        found.append(float(jnp.linalg.norm(b)) / float(release.mechanism.noise.scale))
+        found.append(float(jnp.linalg.norm(b)) / float(release.mechanism.linear_term.scale))
     return np.array(found)
 
 

@@ -395,7 +395,7 @@ def test_words_and_text() -> None:
     with pytest.raises(ValueError, match=r"statistic: given the function .*FittedDerivatives.*statistic="):
         dpjax.from_json(release.to_json())
     again = dpjax.from_json(release.to_json(), statistic=release.statistic)
-    assert again.mechanism.noise == release.mechanism.noise
+    assert again.mechanism.linear_term == release.mechanism.linear_term
     with pytest.raises(TypeError, match=r"ObjectivePerturbation, which has no `sample`"):
         release.sample(jax.random.key(0), {"cell": jnp.zeros(N, int)})
 

@@ -67,7 +67,7 @@ class AboutThePoint(NoisyVariance):
     """Draws as it should; the density takes deviations from the point for those from the mean."""
 
     def log_density(self, value: jax.Array, statistic: jax.Array) -> jax.Array:
-        return self.noise.log_density(value, statistic[1:] / self.degrees)
+        return self.on_variance.log_density(value, statistic[1:] / self.degrees)
 
 
 def kept_p_value(template: dpjax.Release) -> float:

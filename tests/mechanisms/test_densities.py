@@ -117,5 +117,5 @@ def test_slopes_of_rounded_noise_are_finite_far_out() -> None:
 @pytest.mark.x32
 def test_steps_of_little_epsilon_have_their_variance() -> None:
     """1 - exp(-ε) loses the digits of a small ε, and to the third power."""
-    variance = dpjax.mechanisms.Staircase(epsilon=2.5e-7, sensitivity=1.0).noise_variance
+    variance = dpjax.mechanisms.Staircase(epsilon=2.5e-7, sensitivity=1.0).noise.variance()
     np.testing.assert_allclose(variance, 2 / 2.5e-7**2, rtol=1e-3)

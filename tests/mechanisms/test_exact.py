@@ -7,7 +7,7 @@ import pytest
 
 import dpjax
 from dpjax import coupling, models, statistics
-from dpjax.mechanisms.base import Mechanism
+from dpjax.mechanisms.base import Mechanism, scale_of
 from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.mixture.binned import bin_release
 from tests.extension.two_cells import CELLS, MAX_ERRORS, MODEL, N, enumerate_records
@@ -31,10 +31,10 @@ def test_law():
 def test_what_it_declares():
     mechanism = dpjax.Exact()
     assert isinstance(mechanism, Mechanism)
-    assert mechanism.adds_noise
+    assert mechanism.noise is not None
     assert mechanism.is_elementwise
-    assert mechanism.noise_scale is None
-    assert not mechanism.has_tails
+    assert scale_of(mechanism) is None
+    assert mechanism.tails is None
     assert not mechanism.integer_noise
     assert mechanism.sums.known
     assert dpjax.Independent([mechanism, mechanism], [1, 2]).sums.known

@@ -51,10 +51,10 @@ def test_has_what_all_parts_have(name):
     mechanism = KINDS[name]
     assert isinstance(mechanism, Mechanism)
     assert mechanism.parts is not None
-    assert mechanism.adds_noise == (name == "noise")
+    assert (mechanism.noise is not None) == (name == "noise")
     assert mechanism.is_elementwise == (name != "plain")
     assert mechanism.can_sample
-    assert not mechanism.has_tails
+    assert mechanism.tails is None
     assert not mechanism.integer_noise
     assert Independent([DiscreteLaplace(1.0), Censored(DiscreteLaplace(2.0), lower=0.0)], [1, 1]).integer_noise
 
@@ -78,7 +78,7 @@ def test_the_density_is_the_product_of_those_of_the_parts(name):
             terms = mechanism.log_density_terms(rows, jnp.broadcast_to(STATISTIC, rows.shape))
             assert terms.shape == (2, 1, 6)
             np.testing.assert_allclose(jnp.sum(terms[0, 0]), expected, rtol=1e-6)
-        if mechanism.adds_noise:
+        if mechanism.noise is not None:
             noise = mechanism.log_noise((VALUE - STATISTIC)[None])
             np.testing.assert_allclose(jnp.sum(noise, axis=1)[0], expected, rtol=1e-6)
 

@@ -43,7 +43,7 @@ def quadrature_cdf(mechanism, value, mean, scale, noise_scale):
 
 @jax.jit
 def sample_latent(mechanism, key, value, mean, scale):
-    return mechanism.sample_latent_normal(key, value, mean, scale)
+    return mechanism.noise.sample_latent_normal(key, value, mean, scale)
 
 
 def draw(mechanism, value, mean, scale, noise_scale, seed):

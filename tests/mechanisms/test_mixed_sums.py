@@ -147,7 +147,7 @@ def test_draws() -> None:
         drawn = np.asarray(mechanism.sample(jax.random.key(2), jnp.zeros(NUM_DRAWS)))
         law = lambda value, mechanism=mechanism: np.exp(np.asarray(mechanism.log_cdf(jnp.asarray(value))))  # noqa: E731
         assert stats.kstest(drawn, law).pvalue > GATE, name
-        np.testing.assert_allclose(np.var(drawn), mechanism.noise_variance, rtol=0.1)
+        np.testing.assert_allclose(np.var(drawn), mechanism.noise.variance(), rtol=0.1)
 
 
 def test_scales_of_each_coordinate_are_written_and_described() -> None:

@@ -156,7 +156,7 @@ def test_variances_are_those_of_the_densities(mechanism):
     noise = np.arange(-200.0, 201.0) if mechanism in DISCRETE else np.linspace(-80.0, 80.0, 80_001)
     weight = np.exp(np.asarray(mechanism(1.7).log_noise(jnp.asarray(noise)), float))
     variance = np.sum(weight * noise**2) / np.sum(weight)
-    np.testing.assert_allclose(mechanism(1.7).noise_variance, variance, rtol=1e-4)
+    np.testing.assert_allclose(mechanism(1.7).noise.variance(), variance, rtol=1e-4)
 
 
 @pytest.mark.parametrize("mechanism", DISCRETE)

@@ -51,7 +51,7 @@ def test_density_and_mass(case):
     found = np.exp(np.asarray(mechanism.log_noise(jnp.asarray(middles, float)), np.float64))
     np.testing.assert_allclose(found, density(middles), rtol=5e-5)
     np.testing.assert_allclose(found @ lengths, 1.0, rtol=1e-5)
-    np.testing.assert_allclose(found @ (lengths * middles**2 + lengths**3 / 12), mechanism.noise_variance, rtol=1e-4)
+    np.testing.assert_allclose(found @ (lengths * middles**2 + lengths**3 / 12), mechanism.noise.variance(), rtol=1e-4)
 
 
 def test_distribution_function(case):

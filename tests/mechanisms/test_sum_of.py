@@ -13,6 +13,7 @@ from scipy import integrate, stats
 import dpjax
 from dpjax import statistics
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Rounded, SumOf
+from dpjax.mechanisms.smoothed import smoothed
 from tests.counts.published import NOISY_ROWS, ROWS, Part, check_chains
 
 mpmath.mp.dps = 30
@@ -139,7 +140,7 @@ def test_draws(name: str) -> None:
         (np.append(observed, rest[0]) - np.append(expected, rest[1])) ** 2 / np.append(expected, rest[1])
     )
     assert stats.chi2.sf(statistic, len(value)) > GATE
-    np.testing.assert_allclose(np.var(drawn), mechanism.noise_variance, rtol=0.1)
+    np.testing.assert_allclose(np.var(drawn), mechanism.noise.variance(), rtol=0.1)
 
 
 def test_real_draws() -> None:
@@ -228,9 +229,9 @@ SMOOTHED = {
 def test_real_noise_in_place_of_whole_noise_has_its_variance(name: str) -> None:
     """`sample_clt` and `release_factor` refused such sums, the second by a raw NotImplementedError."""
     mechanism = SumOf(SMOOTHED[name])
-    real, whole = mechanism.smoothed(), np.arange(-150.0, 151.0)
+    real, whole = smoothed(mechanism), np.arange(-150.0, 151.0)
     variance = np.exp(np.asarray(mechanism.log_noise(jnp.asarray(whole)), float)) @ whole**2
-    np.testing.assert_allclose(real.noise_variance, variance, rtol=1e-4)
+    np.testing.assert_allclose(real.noise.variance(), variance, rtol=1e-4)
     fine = np.linspace(-150.0, 150.0, 6_001)
     density = np.exp(np.asarray(real.log_noise(jnp.asarray(fine)), float))
     np.testing.assert_allclose([np.sum(density) / 20, density @ fine**2 / 20], [1.0, variance], rtol=1e-3)

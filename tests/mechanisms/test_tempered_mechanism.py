@@ -14,6 +14,7 @@ import pytest
 import dpjax
 from dpjax import models, statistics
 from dpjax.base import Latent
+from dpjax.mechanisms.base import draws_latent_normal
 from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.models.simulation import init_latent
 from dpjax.smc.sampler import temper
@@ -84,8 +85,8 @@ def test_local_normal_records_move_by_metropolis_steps() -> None:
         return dpjax.LocalRelease(np.linspace(-2.0, 2.0, N), dpjax.Gaussian(scale), field="y")
 
     tempered = temper(release(0.3), jnp.array(POWER))
-    assert release(0.3).channel.draws_latent_normal
-    assert not tempered.channel.draws_latent_normal
+    assert draws_latent_normal(release(0.3).channel)
+    assert not draws_latent_normal(tempered.channel)
     metropolis = NORMAL._replace(normal_field=None)
     wide = sweeps(release(0.3 * POWER**-0.5), metropolis, PARAMETERS, dpjax.imwg())
     assert same(sweeps(tempered, NORMAL, PARAMETERS, dpjax.imwg()), wide)

@@ -93,7 +93,7 @@ def test_the_smoothed_histogram_is_a_density_that_its_samples_follow() -> None:
 @pytest.mark.parametrize("mechanism", [dpjax.Laplace, dpjax.Gaussian])
 def test_the_marginal_of_a_normal_value_is_the_integral(mechanism: type) -> None:
     noise = stats.laplace if mechanism is dpjax.Laplace else stats.norm
-    density = jax.jit(lambda value, mean, scale, width: mechanism(width).log_marginal_normal(value, mean, scale))
+    density = jax.jit(lambda value, mean, scale, width: mechanism(width).noise.log_marginal_normal(value, mean, scale))
     for value, mean, scale, width in ((0.3, 0.0, 1.0, 1.0), (-4.0, 1.0, 0.5, 2.0), (9.0, 0.0, 1.5, 0.4)):
 
         def integrand(y: float, value=value, mean=mean, scale=scale, width=width) -> float:

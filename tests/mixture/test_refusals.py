@@ -94,7 +94,8 @@ class OwnNoise:
     scale = 0.5
 
     def __init__(self, normal_noise: bool) -> None:
-        self.normal_noise = normal_noise
+        normal = dpjax.mechanisms.AddedNoise(self.log_noise, scale=lambda: self.scale, is_normal=normal_noise)
+        self.noise = normal
 
     def log_density(self, value: jax.Array, statistic: jax.Array) -> jax.Array:
         return jnp.sum(self.log_noise(value - statistic))

@@ -24,8 +24,8 @@ MUTANTS = (
     Mutant(
         "The variance of Laplace noise is that of Gaussian noise",
         "mechanisms/additive.py",
-        "return 2 * jnp.square(jnp.asarray(self.scale))",
-        "return 1 * jnp.square(jnp.asarray(self.scale))",
+        "variance=lambda: 2 * jnp.square(jnp.asarray(self.scale))",
+        "variance=lambda: 1 * jnp.square(jnp.asarray(self.scale))",
         LAWS,
     ),
     Mutant(
@@ -87,7 +87,7 @@ MUTANTS = (
     Mutant(
         "A clamped value is bounded on one side alone",
         "mechanisms/censored.py",
-        "terms = jnp.where(value >= self.upper, self.mechanism.log_survival(self.upper - statistic), terms)",
+        "terms = jnp.where(value >= self.upper, self._inner_tails.log_survival(self.upper - statistic), terms)",
         "pass",
         ("mechanisms/test_censored.py",),
     ),
@@ -157,8 +157,8 @@ MUTANTS = (
     Mutant(
         "A tempered mechanism forgets its power",
         "mechanisms/composite.py",
-        "return jnp.asarray(self.power) * self.mechanism.log_noise(noise)",
-        "return self.mechanism.log_noise(noise)",
+        "return jnp.asarray(self.power) * self.mechanism.noise.log_density(noise)",
+        "return self.mechanism.noise.log_density(noise)",
         ("mechanisms/test_tempered_mechanism.py",),
     ),
     Mutant(

@@ -249,8 +249,8 @@ MUTANTS = (
     Mutant(
         "The CLT takes Laplace noise for Gaussian noise of its scale",
         "clt/density.py",
-        "variance = variance.at[where].set(jnp.asarray(part.noise_variance, variance.dtype))",
-        "variance = variance.at[where].set(jnp.asarray(part.noise_variance, variance.dtype) / 2)",
+        "variance = variance.at[where].set(jnp.asarray(noise.variance(), variance.dtype))",
+        "variance = variance.at[where].set(jnp.asarray(noise.variance(), variance.dtype) / 2)",
         ("clt/test_posteriors.py",),
     ),
     Mutant(

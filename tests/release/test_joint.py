@@ -104,7 +104,7 @@ def test_the_log_density_is_the_sum():
     both = dpjax.joint(first, second)
     expected = first.log_likelihood(records) + second.log_likelihood(records)
     np.testing.assert_allclose(both.log_likelihood(records), expected, rtol=1e-6)
-    assert both.mechanism.adds_noise
+    assert both.mechanism.noise is not None
     assert both.statistic.dimension == len(both.value) == 4
 
 

@@ -181,7 +181,7 @@ def test_the_mechanism_declares_what_it_has():
     mechanism = build("whole", True).mechanism
     assert isinstance(mechanism, PartitionSelection)
     assert mechanism.is_elementwise
-    assert not mechanism.adds_noise
+    assert mechanism.noise is None
     assert mechanism.integer_noise
     release = build("whole", True)
     residuals = release.value[:, None] - jnp.array([[0.0, 3.0], [5.0, 0.0], [0.0, 2.0]])

@@ -9,6 +9,7 @@ from numpyro import distributions as dist
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Array
 from dpjax.clt.density import check_noise, release_noise
+from dpjax.mechanisms.smoothed import smoothed
 from dpjax.release import Release
 from dpjax.release.summed import as_sum
 
@@ -88,7 +89,7 @@ def noise_variance(name: str, release: Release) -> Array:
         expected, remedy = "a noisy sum", "Use dpjax.sample."
         fail("release", f"values drawn by {name_of(release.mechanism)}", expected, remedy, error=TypeError)
     check_noise(release.mechanism, release.value.size)
-    noise = release_noise(release.with_mechanism(release.mechanism.smoothed()), jnp.zeros_like(release.value))
+    noise = release_noise(release.with_mechanism(smoothed(release.mechanism)), jnp.zeros_like(release.value))
     if noise.held:
         expected = "Gaussian or Laplace noise, or their discrete forms"
         fail("release", f"noise of {name_of(noise.held[0][0])}", expected, "Use dpjax.sample_clt.", error=TypeError)

@@ -42,7 +42,7 @@ from dpjax.data_augmentation.counts.moves import (
 from dpjax.data_augmentation.counts.starts import FEW_CELLS, find_starts, propose
 from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.data_augmentation.counts.table import COUNTS, Table, table_of
-from dpjax.mechanisms.base import as_mechanism, parts_of
+from dpjax.mechanisms.base import as_mechanism, parts_of, scale_of, variance_of
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, Position, init_latent, init_state, parameter_shapes
 from dpjax.release import PrivateRelease, Release
@@ -201,7 +201,7 @@ def counts(width: int | Literal["auto"] = "auto", collapse: bool | None = None) 
 
 def is_noisy(table: Table, release: Release) -> bool:
     """Whether the noise of the most exact part is not small against the sampling error of a cell of usual size."""
-    scales = [mechanism.noise_scale for mechanism, _ in parts_of(release.mechanism, len(release.value))]
+    scales = [scale_of(mechanism) for mechanism, _ in parts_of(release.mechanism, len(release.value))]
     if isinstance(table.n, UnknownCount) or any(scale is None or is_traced(scale) for scale in scales):
         return True
     variance = min(float(np.median(np.square(np.asarray(scale)))) for scale in scales)
@@ -362,10 +362,8 @@ def expect_spreads(table: Table, release: Release, collapsed: bool) -> list[np.n
 
     Nothing is said of mechanisms whose variance is not known.
     """
-    parts = [(mechanism, where) for mechanism, where in parts_of(release.mechanism, len(release.value))]
-    noisy = [
-        (mechanism.noise_variance, where.stop - where.start) for mechanism, where in parts if not mechanism.sums.known
-    ]
+    parts = [part for part in parts_of(release.mechanism, len(release.value)) if not part[0].sums.known]
+    noisy = [(variance_of(mechanism), where.stop - where.start) for mechanism, where in parts]
     if any(variance is None or is_traced(variance) for variance, _ in noisy):
         return []
     variances = [np.broadcast_to(np.asarray(variance), size) for variance, size in noisy]

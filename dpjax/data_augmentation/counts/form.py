@@ -99,12 +99,14 @@ def find_obstacle_of_mechanisms(release: Release, num_cells: int) -> tuple[str, 
 
 def reads_together(mechanism: Any) -> bool:
     """Whether the density of a value depends on its sums together, and is no product over them."""
-    return not (mechanism.sums.known or mechanism.adds_noise or mechanism.is_elementwise or can_decorrelate(mechanism))
+    return not (
+        mechanism.sums.known or mechanism.noise is not None or mechanism.is_elementwise or can_decorrelate(mechanism)
+    )
 
 
 def can_decorrelate(mechanism: Mechanism) -> bool:
     """Whether combinations of the sums have independent noise, which are found if the covariance is numbers."""
-    is_simple = mechanism.is_elementwise or mechanism.normal_noise
+    is_simple = mechanism.is_elementwise or mechanism.noise is not None
     return not (is_simple or is_traced(mechanism)) and mechanism.normal_covariance(1) is not None
 
 

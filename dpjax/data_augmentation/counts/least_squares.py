@@ -9,7 +9,7 @@ from scipy import linalg, sparse
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Model, Records
 from dpjax.data_augmentation.counts.sums import contributions_of_cells
-from dpjax.mechanisms.base import parts_of
+from dpjax.mechanisms.base import parts_of, variance_of
 from dpjax.models.checks import check_fit
 from dpjax.release import Release
 from dpjax.release.unknown_count import is_unknown
@@ -109,7 +109,7 @@ def variances_of(mechanism: Any, size: int) -> np.ndarray:
     """The variance [d] of the noise of each released number; NaN where it is not known."""
     variances = np.full(size, np.nan)
     for part, where in parts_of(mechanism, size):
-        variance = part.noise_variance
+        variance = variance_of(part)
         if variance is not None:
             variances[where] = variance
     return variances

@@ -246,12 +246,13 @@ def running_sums(rows: Array) -> Array:
 def log_noise(factor: NoisySums, index: Array, weight: Array, sums: Array, steps: Array) -> Array:
     """The log-density [move, W + 1] of the values of the sums that a move touches, or of all that are read together."""
     known = factor.mechanism
-    if not (known.adds_noise or known.is_elementwise):
+    if not (known.noise is not None or known.is_elementwise):
         return log_noise_together(factor, index, weight, sums, steps)
     gained = weight.astype(sums.dtype)[:, :, None] * steps[:, None].astype(sums.dtype)
     value, there = factor.value[index][..., None], sums[index][..., None] + gained
     mechanism = at_coordinates(factor.mechanism, index)
-    terms = mechanism.log_noise(value - there) if known.adds_noise else mechanism.log_density_terms(value, there)
+    noise = mechanism.noise
+    terms = mechanism.log_density_terms(value, there) if noise is None else noise.log_density(value - there)
     # A place without a sum has weight 0, and does not distinguish values.
     return jnp.sum(jnp.where(weight[..., None] != 0, terms, 0.0), axis=1)
 

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
+from dpjax.mechanisms.base import draws_latent_normal
 from dpjax.mechanisms.spread import width
 from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import init_latent
@@ -37,7 +38,7 @@ def build_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     num_cells = support_size(model)
     if num_cells is not None and num_cells <= MAX_SUPPORT:
         return build_finite_kernel(model, release)
-    if model.normal_field is not None and release.channel.draws_latent_normal:
+    if model.normal_field is not None and draws_latent_normal(release.channel):
         return build_normal_kernel(model, release)
     if has_windows(release, model):
         return in_turn(build_metropolis_kernel(model, release), build_window_kernel(model, release))
@@ -76,11 +77,12 @@ def log_density_of_support(model: Model, parameters: Parameters, records: Record
 def build_normal_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     """Exact draws from p(records | parameters, release) for a Normal field seen through Laplace or Gaussian noise."""
     assert model.normal_field is not None
-    normal_field, channel = model.normal_field, release.channel
+    normal_field = model.normal_field
+    noise: Any = release.channel.noise
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
         mean, scale = normal_field(parameters)
-        values = channel.sample_latent_normal(rng_key, release.values, mean, scale)
+        values = noise.sample_latent_normal(rng_key, release.values, mean, scale)
         return exact(release, {release.field: values})
 
     return step

@@ -27,6 +27,7 @@ from dpjax.data_augmentation.records.hidden_numbers import Move, Moved, jump, mo
 from dpjax.data_augmentation.records.local import MAX_SUPPORT
 from dpjax.data_augmentation.records.proposals import check_noisy
 from dpjax.data_augmentation.records.whole_numbers import check_density_falls
+from dpjax.mechanisms.base import draws_latent_normal
 from dpjax.models.checks import discrete_support_of
 from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import init_latent, parameter_shapes, position_shapes
@@ -153,7 +154,7 @@ def constant_fields(model: Model, n: int) -> set[str]:
 def can_draw_normal(release: Microdata) -> bool:
     """Whether the one field that was released is exact, or its channel draws a Normal field behind it."""
     channels = [field.channel for field in release.fields.values()]
-    return len(channels) == 1 and (channels[0].sums.known or channels[0].draws_latent_normal)
+    return len(channels) == 1 and (channels[0].sums.known or draws_latent_normal(channels[0]))
 
 
 def list_levels(model: Model, release: Microdata, hidden: dict[str, Any]) -> list[Records]:
@@ -302,7 +303,7 @@ def draw_normal(model: Model, release: Microdata) -> Move:
         mean, scale = normal_field(parameters)
         drawn = field.values
         if not field.channel.sums.known:
-            drawn = field.channel.sample_latent_normal(seen_key, field.values, mean, scale)
+            drawn = field.channel.noise.sample_latent_normal(seen_key, field.values, mean, scale)
         if missing is not None:
             fresh = mean + scale * jax.random.normal(fresh_key, drawn.shape, drawn.dtype)
             drawn = tree_where(missing, fresh, drawn)

@@ -16,6 +16,7 @@ from dpjax.data_augmentation.records.microdata import cross, hidden_fields, spli
 from dpjax.data_augmentation.summed_out.rows import Rows, group_each, group_records
 from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, Terms, Windows
 from dpjax.data_augmentation.summed_out.windows import first_windows, fit_windows, thin_windows
+from dpjax.mechanisms.base import draws_latent_normal
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters
 from dpjax.models.programs import as_number, jit_model
@@ -186,7 +187,7 @@ def obstacle_to_sums(model: Model, release: PrivateRelease) -> str:
         return ""
     fields = people.fields.values()
     normal = model.normal_field is not None and len(hidden) == len(fields) == 1
-    if normal and all(field.channel.draws_latent_normal for field in fields):
+    if normal and all(draws_latent_normal(field.channel) for field in fields):
         return ""
     return f"the hidden field{'s' if len(others) > 1 else ''} {', '.join(map(repr, others))}"
 

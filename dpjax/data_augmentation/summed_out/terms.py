@@ -235,18 +235,18 @@ class NormalField(Terms):
 
     def build(self, model: Model) -> Callable[[Parameters], Array]:
         """See `Terms`."""
-        channel: Any = self.released.channel
+        noise: Any = self.released.channel.noise
         moments, values = model.normal_field, self.released.values
         assert moments is not None
-        return lambda parameters: jnp.where(self.seen, channel.log_marginal_normal(values, *moments(parameters)), 0)
+        return lambda parameters: jnp.where(self.seen, noise.log_marginal_normal(values, *moments(parameters)), 0)
 
     def draw(self, key: Key, model: Model, parameters: Parameters, rows: Array) -> Records:
         """See `Terms`."""
         assert model.normal_field is not None
         seen_key, fresh_key = jax.random.split(key)
-        values, channel = self.released.values[rows], self.released.channel
+        noise: Any = self.released.channel.noise
         mean, scale = (jnp.broadcast_to(one, self.seen.shape)[rows] for one in model.normal_field(parameters))
-        drawn = channel.sample_latent_normal(seen_key, values, mean, scale)
+        drawn = noise.sample_latent_normal(seen_key, self.released.values[rows], mean, scale)
         fresh = mean + scale * jax.random.normal(fresh_key, mean.shape, mean.dtype)
         found = jnp.where(self.seen[rows], drawn, fresh).astype(self.known[self.released.field].dtype)
         return jax.tree.map(lambda leaf: leaf[rows], self.known) | {self.released.field: found}

@@ -164,7 +164,8 @@ class TruncatedNormalInverseGamma(NormalInverseGamma):
         TypeError
             If the noise of the channel is not Normal.
         """
-        if not as_mechanism(channel).normal_noise:
+        noise = as_mechanism(channel).noise
+        if noise is None or not noise.is_normal:
             remedy = "Use NormalInverseGamma for other channels."
             fail("channel", name_of(channel), "dpjax.Gaussian, for this base measure", remedy, error=TypeError)
         check_number("channel.scale", channel.scale)

@@ -88,8 +88,8 @@ def find_tractable(channel: Mechanism, component: Component) -> Tractable | None
 def normal_behind_noise(channel: Any, component: NormalRecords) -> Tractable:
     """The marginal of a Normal record behind Laplace or Gaussian noise."""
     return Tractable(
-        lambda value, theta: channel.log_marginal_normal(value, *component.normal_field(theta)),
-        lambda key, values, theta: channel.sample_latent_normal(key, values, *component.normal_field(theta)),
+        lambda value, theta: channel.noise.log_marginal_normal(value, *component.normal_field(theta)),
+        lambda key, values, theta: channel.noise.sample_latent_normal(key, values, *component.normal_field(theta)),
     )
 
 
@@ -115,7 +115,7 @@ def normal_vector_behind_noise(channel: Any, component: Any) -> Tractable:
         # A record and noise from their prior, shifted so that they sum to the value.
         key_record, key_noise = jax.random.split(key)
         records = component.sample(key_record, theta)
-        gaps = values - records - channel.sample_noise(key_noise, records.shape, records.dtype)
+        gaps = values - records - channel.noise.sample(key_noise, records.shape, records.dtype)
         return records + jax.vmap(shift)(gaps, theta)
 
     return Tractable(log_marginal, sample_latent)

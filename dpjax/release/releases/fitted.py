@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import check_array, fail
-from dpjax.mechanisms.objective import ObjectivePerturbation
+from dpjax.mechanisms.objective import ObjectivePerturbation, check_linear_term
 from dpjax.release import Release
 from dpjax.statistics.base import as_floats
 from dpjax.statistics.losses import FittedDerivatives, Loss, check_loss
@@ -74,6 +74,7 @@ def objective_perturbation(coefficients: Any, loss: Loss, *, noise: Any, regular
     if np.shape(regularization) not in ((), (size,)):
         given = f"shape {list(np.shape(regularization))}"
         fail("regularization", given, f"shape [] or [{size}], one for each coefficient", remedy)
+    check_linear_term("noise", noise)
     penalty = jnp.broadcast_to(jnp.asarray(regularization, jnp.result_type(float)), (size,))
     scale = np.shape(getattr(noise, "scale", 0.0))
     if scale not in ((), (size,)):

@@ -6,9 +6,9 @@ from typing import Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, check_count, check_number, check_share, fail
+from dpjax._util.validation import check_array, check_choice, check_count, check_number, check_share, fail
 from dpjax.mechanisms.interval_quantile import IntervalQuantile
-from dpjax.mechanisms.selection import ExponentialMechanism, ReportNoisyMax, Selection
+from dpjax.mechanisms.selection import RACES, ExponentialMechanism, ReportNoisyMax, Selection
 from dpjax.mechanisms.utilities import QuantileScores
 from dpjax.release import Release
 from dpjax.statistics import RecordStatistic, around, cells, histogram
@@ -87,6 +87,7 @@ def quantile(
     moved = max(probability, 1 - probability) if sensitivity is None else sensitivity
     scores = QuantileScores(float(probability), len(points))
     mechanism: Selection = ExponentialMechanism(scores, epsilon, moved)
+    check_choice("noise", noise, RACES, "Name the noise that was added to the utilities.")
     if noise != "gumbel":
         mechanism = ReportNoisyMax(scores, epsilon, moved, noise)
     return Release(jnp.array([place]), mechanism, statistic, n)

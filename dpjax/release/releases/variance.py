@@ -4,7 +4,7 @@ from typing import Any
 
 from dpjax._util.validation import check_count, fail
 from dpjax.mechanisms.base import Mechanism
-from dpjax.mechanisms.noisy_variance import NoisyVariance
+from dpjax.mechanisms.noisy_variance import NoisyVariance, check_on_variance
 from dpjax.release.checks import as_vector
 from dpjax.release.summed import Release
 from dpjax.statistics.powers import powers
@@ -66,6 +66,7 @@ def variance(
     vector = as_vector("value", value, "Pass the published variance.")
     if len(vector) != 1:
         fail("value", f"{len(vector)} numbers", "one variance", "Give each variance a release, and join them.")
+    check_on_variance("noise", noise)
     number = check_count("n", n, "Pass the public number of records: the variance depends on it.", least=2)
     return Release(
         vector,
