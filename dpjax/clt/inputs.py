@@ -14,7 +14,6 @@ from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_derived
 from dpjax.models.record_noise import LARGEST_SUPPORT, level_size
 from dpjax.models.simulation import parameter_shapes, position_shapes
-from dpjax.release import Release
 from dpjax.release.base import is_release
 from dpjax.release.summed import as_sum
 from dpjax.release.unknown_count import is_unknown
@@ -62,7 +61,7 @@ def check_problem(model: Any, release: Any, num_points: int | None = None, *, ma
     TypeError, ValueError
         If it is not, if model and release are not compatible, or if there is no source of moments.
     """
-    is_open = may_be_unknown and isinstance(release, Release) and is_unknown(release)
+    is_open = may_be_unknown and is_release(release) and is_unknown(release)
     if is_release(release) and not is_open:
         as_sum(release, "One value for each record is no sum: use dpjax.sample.")
     check_fit(model, release)

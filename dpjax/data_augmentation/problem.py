@@ -40,7 +40,7 @@ from dpjax.data_augmentation.summed_out import (
 )
 from dpjax.models.checks import check_fit
 from dpjax.models.simulation import GibbsState, draw_state, parameter_shapes
-from dpjax.release import PrivateRelease, Release
+from dpjax.release import PrivateRelease
 from dpjax.release.microdata import has_exact
 from dpjax.release.unknown_count import UnknownCount, check_number_known, is_unknown
 
@@ -255,7 +255,7 @@ def draw_number(model: Model, release: PrivateRelease) -> tuple[Model, PrivateRe
 def choose_imputation(release: PrivateRelease, choice: Imputation | str | None) -> Imputation:
     """The imputation for a choice or its name: IMwG by default, and for ``"auto"`` pCN if its blocks can save time."""
     if choice == "auto":
-        known = isinstance(release, Release) and not is_unknown(release)
+        known = not release.fields and not is_unknown(release)
         choice = pcn() if known and release.n >= MIN_BLOCKED else imwg()
     if isinstance(choice, str):
         remedy = "Or pass one with its options, such as dpjax.soma(attempts)."
@@ -303,7 +303,7 @@ def with_refresh(problem: Problem, choice: bool | None) -> Problem:
     if choice and obstacle:
         expected = "parameters of real numbers that are kept in the state"
         fail("refresh", f"True with {obstacle}", expected, "Leave refresh out.")
-    few = isinstance(release, Release) or release.n <= FEW_LOCAL
+    few = not release.fields or release.n <= FEW_LOCAL
     return problem.planned(refresh=few and not obstacle if choice is None else choice)
 
 

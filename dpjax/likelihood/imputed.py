@@ -19,7 +19,7 @@ from dpjax.likelihood.surface import Moments, Surface, parameters_at, with_obser
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import init_latent
 from dpjax.numerics import all_finite, decision_uniforms, tree_where
-from dpjax.release import PrivateRelease, Release
+from dpjax.release import PrivateRelease
 
 __all__ = ["Imputed", "build_derivatives", "decide_refresh"]
 
@@ -47,7 +47,7 @@ class Imputed(Surface):
     @property
     def refreshes(self) -> bool:
         """Whether wholly new latent data are proposed: not if records are drawn one by one, or totals are known."""
-        return isinstance(self.release, Release) and not is_constrained(self.imputation, self.release)
+        return not self.release.fields and not is_constrained(self.imputation, self.release)
 
     def evaluate(self, key: Key, values: Array, vectors: np.ndarray, chains: Any, length: int) -> tuple[Moments, Any]:
         """See `Surface`; a group is a chain, and its state the records."""

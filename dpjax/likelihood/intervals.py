@@ -18,7 +18,7 @@ from dpjax.likelihood.imputed import Imputed
 from dpjax.likelihood.newton import Climb, Held, apply, climb, jackknife
 from dpjax.likelihood.surface import Surface
 from dpjax.mechanisms.base import parts_of
-from dpjax.release import PrivateRelease, Release
+from dpjax.release import PrivateRelease
 
 __all__ = ["ConfidenceIntervals", "Ends", "bootstrap_ends", "check_resampling", "profile_ends", "wald_ends"]
 
@@ -240,9 +240,10 @@ def find_ends(estimate: float, held: np.ndarray, slopes: np.ndarray, drop: float
 
 def check_resampling(release: PrivateRelease) -> None:
     """Raise if releases like this one cannot be simulated, as totals are known."""
-    if not isinstance(release, Release):
+    summed = release.summed
+    if summed is None:
         return
-    parts = [mechanism for mechanism, _ in parts_of(release.mechanism, len(release.observed))]
+    parts = [mechanism for mechanism, _ in parts_of(summed.mechanism, len(summed.observed))]
     if any(part.sums.known or part.sums.reveals for part in parts):
         remedy = "Pass 'profile': new records would have other totals."
         fail("method", "'bootstrap' with known totals", "a release all of whose values are noisy", remedy)

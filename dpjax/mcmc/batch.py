@@ -30,7 +30,7 @@ from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.numerics import take_entry
 from dpjax.posterior.batch import BatchPosterior
-from dpjax.release import PrivateRelease, Release
+from dpjax.release import PrivateRelease
 from dpjax.release.base import is_release
 from dpjax.runtime.devices import Devices, choose_mesh, gather_to_host, to_host
 from dpjax.runtime.fingerprint import identify_keys
@@ -159,8 +159,8 @@ def noisiest(problems: Sequence[Problem]) -> Problem:
     """The problem of the widest noise, to which windows of counts that all releases share are fitted."""
 
     def width_of(problem: Problem) -> float:
-        release = problem.given_release
-        scale = scale_of(release.mechanism) if isinstance(release, Release) else None
+        summed = problem.given_release.summed
+        scale = None if summed is None else scale_of(summed.mechanism)
         return 0.0 if scale is None else float(np.max(scale))
 
     return max(problems, key=width_of)

@@ -13,7 +13,8 @@ from dpjax.base import Array, Key, Latent, Model, Parameters, Records
 from dpjax.diagnostics.warnings import never_change
 from dpjax.mechanisms.spread import width
 from dpjax.models.programs import jit_model
-from dpjax.release import PrivateRelease, Release
+from dpjax.release import PrivateRelease
+from dpjax.release.summed import noisy_sum_of
 
 NOISE_DRAWS = 64
 """Number of draws for estimating the size of a mechanism's noise."""
@@ -128,14 +129,15 @@ def draw_batches(
 
 def noise_size(key: Key, release: PrivateRelease) -> Array:
     """The mean absolute noise [d] of the mechanism, by simulation if possible; 1 if there is no noise."""
-    if not isinstance(release, Release) or not release.is_noisy_sum:
+    summed = noisy_sum_of(release)
+    if summed is None:
         return jnp.ones(())
 
     def mean_size(values: Array) -> Array:
-        size = jnp.mean(jnp.abs(values - release.observed[None]), axis=0)
+        size = jnp.mean(jnp.abs(values - summed.observed[None]), axis=0)
         return jnp.where(jnp.isfinite(size) & (size > 0), size, 1.0)
 
-    return width(key, release.mechanism, release.observed, mean_size, NOISE_DRAWS)
+    return width(key, summed.mechanism, summed.observed, mean_size, NOISE_DRAWS)
 
 
 def parameter_shapes(model: Model) -> Parameters:

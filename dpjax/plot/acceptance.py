@@ -9,8 +9,9 @@ from dpjax.coupling.theory import imwg_acceptance_bound, soma_acceptance_bound
 from dpjax.data_augmentation.records.forms import FreshProposals
 from dpjax.plot.style import INK, NAIVE, POSTERIOR, legend_above, new_axes, tidy
 from dpjax.posterior.posterior import Posterior
-from dpjax.release import PrivateRelease, Release
+from dpjax.release import PrivateRelease
 from dpjax.release.describe import Unpromised, promise
+from dpjax.release.summed import noisy_sum_of
 
 
 def plot_acceptance(posterior: Posterior, *, epsilon: float | None, axes: Any) -> Any:
@@ -72,9 +73,10 @@ def epsilon_of(release: PrivateRelease) -> float | None:
 
 def derived_epsilon(release: PrivateRelease) -> float | None:
     """The ε of noisy sums when one record is replaced; None if it does not follow."""
-    if not isinstance(release, Release) or not release.is_noisy_sum:
+    summed = noisy_sum_of(release)
+    if summed is None:
         return None
     try:
-        return promise(release, "replace-one").epsilon
+        return promise(summed, "replace-one").epsilon
     except Unpromised:
         return None

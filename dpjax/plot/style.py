@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from dpjax._util.validation import describe_array, fail, name_of, read_numbers
-from dpjax.release import PrivateRelease, Release
+from dpjax.release import PrivateRelease
 from dpjax.statistics.base import coordinate_names_of
 
 POSTERIOR = "#1f6fb4"
@@ -121,7 +121,7 @@ def legend_above(axes: Any, *, stacked: bool = False) -> None:
 
 def check_labels(labels: Sequence[str] | None, release: PrivateRelease, size: int) -> np.ndarray:
     """The names [d] of the released numbers, by default those of the statistic or their places."""
-    own = coordinate_names_of(release.statistic if isinstance(release, Release) else None, size)
+    own = coordinate_names_of(None if release.summed is None else release.summed.statistic, size)
     names = np.asarray(own if labels is None else labels, str)
     if names.shape != (size,):
         fail("labels", f"shape {list(names.shape)}", f"{size} names", "Give each released number a name.")

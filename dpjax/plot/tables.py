@@ -27,6 +27,7 @@ from dpjax.plot.style import (
 from dpjax.posterior.further import draw_further
 from dpjax.posterior.posterior import Posterior
 from dpjax.release import Release
+from dpjax.release.summed import noisy_sum_of
 
 FURTHER_STEPS = 250
 """Number of further steps of each chain if the posterior has no counts."""
@@ -94,13 +95,14 @@ def plot_table(
 def check_table(posterior: Posterior) -> tuple[Release, Records]:
     """The release and the possible records [c], or an error if it is not a noisy sum or the model has no support."""
     release, support = posterior.release, posterior.model.support
-    if not isinstance(release, Release) or not release.is_noisy_sum:
+    summed = noisy_sum_of(release)
+    if summed is None:
         given = f"a {type(release).__name__} of {', '.join(name_of(part.mechanism) for part in release.parts)}"
         fail("posterior", given, "the posterior of a noisy sum", "Plot tables, histograms and joint releases of them.")
     if support is None:
         given = "a model whose records are not of finitely many kinds"
         fail("posterior", given, "a model with a support", "Use posterior.to_arviz() for other quantities.")
-    return release, support()
+    return summed, support()
 
 
 def choose_panels(axes: Any, parts: list[np.ndarray]) -> list[Any]:

@@ -31,6 +31,14 @@ class PrivateRelease(Protocol):
         """What came through one mechanism each: sums, and fields of the records."""
 
     @property
+    def fields(self) -> dict[str, Any]:
+        """What was released of each record by itself, by the name of a field; empty if only a sum was."""
+
+    @property
+    def summed(self) -> Any:
+        """The sum over the records that was released, a `Release`; None if there is none."""
+
+    @property
     def level_names(self) -> dict[str, tuple[str, ...]]:
         """The names of the categories of the records' fields, as far as they were released with names."""
 
@@ -49,6 +57,9 @@ class PrivateRelease(Protocol):
 
     def log_likelihood(self, records: Records) -> Array:
         """The log-density [] of `observed` given the records."""
+
+    def tempered(self, power: Array) -> Self:
+        """The release with its density raised to a power []; what is exact stays so."""
 
     def sample(self, key: Key, records: Records) -> Self:
         """A release of other records [n] by the same mechanism: only `observed` is new."""

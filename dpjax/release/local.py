@@ -9,6 +9,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Key, Records
 from dpjax.mechanisms.base import Mechanism
+from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.release import json
 from dpjax.release.fields import FieldValues
 from dpjax.release.levels import in_words
@@ -97,6 +98,16 @@ class LocalRelease(FieldValues, Described):
         """Which values of each field are missing: of none."""
         return {}
 
+    @property
+    def fields(self) -> dict[str, FieldValues]:
+        """What was released of each record by itself: this field."""
+        return {self.field: self}
+
+    @property
+    def summed(self) -> None:
+        """No sum was released."""
+        return None
+
     def noisy_parts(self, name: str) -> dict[str, FieldValues]:
         """What was released of a field through channels: the values, if it is their field."""
         return {name: self} if name == self.field else {}
@@ -109,6 +120,10 @@ class LocalRelease(FieldValues, Described):
     def with_mechanism(self, mechanism: Mechanism) -> "LocalRelease":
         """The same values as if another channel had released them."""
         return replace(self, channel=mechanism)
+
+    def tempered(self, power: Array) -> "LocalRelease":
+        """The release with its density raised to a power []."""
+        return self.with_mechanism(temper_mechanism(self.mechanism, power))
 
     def hold(self, records: Records) -> Records:
         """The records as they are, of which nothing is known."""

@@ -213,10 +213,7 @@ class Microdata(Described):
         fields = {
             name: replace(field, channel=temper_mechanism(field.channel, power)) for name, field in self.fields.items()
         }
-        if self.summed is None:
-            return replace(self, fields=fields)
-        mechanism = temper_mechanism(self.summed.mechanism, power)
-        return replace(self, fields=fields, summed=self.summed.with_mechanism(mechanism))
+        return replace(self, fields=fields, summed=None if self.summed is None else self.summed.tempered(power))
 
     def check_records(self, records: Records) -> None:
         """Raise unless such records have all fields, and these and the sum fit them.

@@ -14,6 +14,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
 from dpjax.mechanisms.base import Mechanism, convert_mechanisms, parts_of
+from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.mechanisms.tabulated import at_coordinates
 from dpjax.numerics import all_finite, sum_rows
 from dpjax.numerics.sums import are_summed_at_once, sum_records, zero_if_finite
@@ -126,6 +127,16 @@ class Release(Described):
         return (self,)
 
     @property
+    def fields(self) -> dict[str, Any]:
+        """What was released of each record by itself: nothing."""
+        return {}
+
+    @property
+    def summed(self) -> "Release":
+        """The sum that was released: this one."""
+        return self
+
+    @property
     def level_names(self) -> dict[str, tuple[str, ...]]:
         """The names of the categories of the records' fields, as far as they were released with names."""
         return level_names_of(self.statistic)
@@ -147,6 +158,10 @@ class Release(Described):
     def with_mechanism(self, mechanism: Mechanism) -> "Release":
         """The same value as if another mechanism had released it."""
         return replace(self, mechanism=mechanism)
+
+    def tempered(self, power: Array) -> "Release":
+        """The release with its density raised to a power []; known totals stay so."""
+        return self.with_mechanism(temper_mechanism(self.mechanism, power))
 
     def hold(self, records: Records) -> Records:
         """The records as they are, of which nothing is known exactly."""
@@ -276,6 +291,11 @@ def tabulated(release: PrivateRelease) -> PrivateRelease:
         return release
     mechanism = release.mechanism.tabulated(release.value)
     return release if mechanism is release.mechanism else replace(release, mechanism=mechanism)
+
+
+def noisy_sum_of(release: PrivateRelease) -> Release | None:
+    """The release, if its value is a sum over the records plus noise; else None."""
+    return release.summed if release.is_noisy_sum else None
 
 
 def finite_total(release: Release, records: Records) -> tuple[Array, Array]:

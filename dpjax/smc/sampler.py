@@ -23,10 +23,9 @@ from dpjax.base import Array, Key, Model
 from dpjax.data_augmentation.parameters import fit_step_size, fit_tuning
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.sweep import build_sweep
-from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.models.simulation import GibbsState, Position, draw_state, init_state
 from dpjax.numerics import proper_density, tree_where
-from dpjax.release import LocalRelease, Microdata, PrivateRelease, Release
+from dpjax.release import PrivateRelease
 
 MAX_TEMPERATURES = 200
 """Largest number of steps of an island."""
@@ -214,7 +213,7 @@ def move_particles(
 
     The tuning is fitted to all particles, as it is in warm-up to all chains.
     """
-    raised = temper(release, temperature)
+    raised = release.tempered(temperature)
     kernel = build_sweep(model, raised, plan)
     whitening = fit_tuning(model, particles.parameters) if plan.uses_tuning else None
     some = jax.tree.map(lambda leaf: leaf[:STEP_SIZE_CHAINS], (particles.parameters, particles.latent.records))
@@ -232,14 +231,6 @@ def move_particles(
         return last, (jnp.mean(rates), jnp.sum(broken) + more)
 
     return jax.vmap(sweeps)(keys, particles)
-
-
-def temper(release: PrivateRelease, power: Array) -> PrivateRelease:
-    """The release with its density raised to a power."""
-    if isinstance(release, Microdata):
-        return release.tempered(power)
-    assert isinstance(release, Release | LocalRelease)
-    return release.with_mechanism(temper_mechanism(release.mechanism, power))
 
 
 def next_temperature(log_likelihoods: Array, temperature: Array, target_ess: Array) -> Array:

@@ -17,7 +17,6 @@ from dpjax.base import Latent
 from dpjax.mechanisms.base import draws_latent_normal
 from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.models.simulation import init_latent
-from dpjax.smc.sampler import temper
 
 N = 8
 POWER = 0.3
@@ -57,7 +56,7 @@ def same(one: Latent, other: Latent) -> bool:
     ids=lambda imputation: repr(imputation),
 )
 def test_sweeps_of_a_summed_release(imputation: dpjax.base.Imputation) -> None:
-    tempered = sweeps(temper(summed(dpjax.Laplace(SCALES)), jnp.array(POWER)), NORMAL, PARAMETERS, imputation)
+    tempered = sweeps(summed(dpjax.Laplace(SCALES)).tempered(jnp.array(POWER)), NORMAL, PARAMETERS, imputation)
     assert same(tempered, sweeps(summed(dpjax.Laplace(SCALES / POWER)), NORMAL, PARAMETERS, imputation))
     assert not same(tempered, sweeps(summed(dpjax.Laplace(SCALES)), NORMAL, PARAMETERS, imputation))
 
@@ -72,7 +71,7 @@ def test_exact_draws_of_finitely_many_local_records() -> None:
     def release(keep: float) -> dpjax.LocalRelease:
         return dpjax.LocalRelease(np.arange(N) % 3, dpjax.RandomizedResponse(keep, 3))
 
-    tempered = sweeps(temper(release(keep), jnp.array(POWER)), model, parameters, dpjax.imwg())
+    tempered = sweeps(release(keep).tempered(jnp.array(POWER)), model, parameters, dpjax.imwg())
     assert same(tempered, sweeps(release(kept), model, parameters, dpjax.imwg()))
     assert not same(tempered, sweeps(release(keep), model, parameters, dpjax.imwg()))
 
@@ -84,7 +83,7 @@ def test_local_normal_records_move_by_metropolis_steps() -> None:
     def release(scale: float) -> dpjax.LocalRelease:
         return dpjax.LocalRelease(np.linspace(-2.0, 2.0, N), dpjax.Gaussian(scale), field="y")
 
-    tempered = temper(release(0.3), jnp.array(POWER))
+    tempered = release(0.3).tempered(jnp.array(POWER))
     assert draws_latent_normal(release(0.3).channel)
     assert not draws_latent_normal(tempered.channel)
     metropolis = NORMAL._replace(normal_field=None)
@@ -113,7 +112,7 @@ class Opaque:
 )
 def test_densities_of_columns_are_raised(mechanism: object) -> None:
     residuals = jnp.linspace(-3.0, 10.0, 10).reshape(2, 5)
-    plain, tempered = summed(mechanism), temper(summed(mechanism), jnp.array(POWER))
+    plain, tempered = summed(mechanism), summed(mechanism).tempered(jnp.array(POWER))
     expected = POWER * plain.log_densities_at(residuals)
     np.testing.assert_allclose(tempered.log_densities_at(residuals), expected, rtol=1e-6)
     np.testing.assert_allclose(tempered.log_density_at(residuals[:, 1]), expected[1], rtol=1e-6)
@@ -122,7 +121,7 @@ def test_densities_of_columns_are_raised(mechanism: object) -> None:
 
 def test_impossible_values_stay_impossible() -> None:
     release = dpjax.Release([1.0], dpjax.DiscreteLaplace(2.0), statistics.total("y", -3.0, 3.0), N)
-    power = jax.vmap(lambda power: temper(release, power).log_density(jnp.array([0.5])))(jnp.array([0.1, 1.0]))
+    power = jax.vmap(lambda power: release.tempered(power).log_density(jnp.array([0.5])))(jnp.array([0.1, 1.0]))
     assert np.all(np.isneginf(power)) == np.isneginf(release.log_density(jnp.array([0.5])))
     assert temper_mechanism(dpjax.Laplace(1.0), jnp.array(0.5)).sample(jax.random.key(0), jnp.zeros(2)).shape == (2,)
 
@@ -131,5 +130,5 @@ def test_draws_given_a_histogram() -> None:
     """More values than bins: the power leaves the value's size as the mechanism's."""
     histogram = statistics.histogram("y", [0.0, 0.5, 1.0])
     release = dpjax.Release([0.2, 0.7, 0.9], dpjax.SmoothedHistogram(0.5, 3), histogram, N)
-    tempered, counts = temper(release, jnp.array(POWER)), jnp.array([5.0, 3.0])
+    tempered, counts = release.tempered(jnp.array(POWER)), jnp.array([5.0, 3.0])
     np.testing.assert_allclose(tempered.log_density_at(-counts), POWER * release.log_density(counts), rtol=1e-6)

@@ -28,7 +28,7 @@ from dpjax.models.same_parameters import SameParameters
 from dpjax.models.simulation import position_shapes
 from dpjax.numerics.counts import draw_multinomial
 from dpjax.numerics.linear_algebra import product
-from dpjax.release import Microdata, PrecisionWarning, PrivateRelease, Release
+from dpjax.release import PrecisionWarning, PrivateRelease, Release
 from dpjax.release.joint import fill_up
 from dpjax.release.unknown_count import UnknownCount, is_unknown
 from dpjax.statistics import linear
@@ -59,7 +59,8 @@ NUM_DRAWS = 16
 def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str] | None:
     """Why counts cannot replace the records: what was given, what is expected and the remedy; None if they can."""
     remedy = NO_TOTALS if tells_sums(release) else "Impute the records: dpjax.imwg()."
-    if not isinstance(release, Release):
+    summed = release.summed
+    if release.fields or summed is None:
         return f"a {type(release).__name__}", "a release of one summed value", remedy
     num_cells = support_size(model)
     if model.support is None or num_cells is None:
@@ -67,9 +68,9 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
         return "a model of records without a listed support", expected, remedy
     if not model.exchangeable:
         return "a model of records that are not identically distributed", "exchangeable records", remedy
-    if len(release.value) > len(release.noisy_sum):
-        return f"{len(release.value)} values of {len(release.noisy_sum)} sums", "no more values than sums", remedy
-    if obstacle := find_obstacle_of_mechanisms(release, num_cells):
+    if len(summed.value) > len(summed.noisy_sum):
+        return f"{len(summed.value)} values of {len(summed.noisy_sum)} sums", "no more values than sums", remedy
+    if obstacle := find_obstacle_of_mechanisms(summed, num_cells):
         return *obstacle, remedy
     if not 1 < num_cells <= LARGEST_SUPPORT:
         return f"{num_cells} possible records", f"from 2 to {LARGEST_SUPPORT}", remedy
@@ -80,8 +81,8 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
 
 def tells_sums(release: PrivateRelease) -> bool:
     """Whether sums are known that no move of one record after the other keeps."""
-    summed = release.summed if isinstance(release, Microdata) else release
-    if not isinstance(summed, Release):
+    summed = release.summed
+    if summed is None:
         return False
     return any(part.sums.tells for part, _ in parts_of(summed.mechanism, len(summed.value)))
 
@@ -114,10 +115,9 @@ def prefers_counts(model: Model, release: PrivateRelease) -> bool:
     """Whether counts can stand for the records, and are cheaper or the only latent data that fit."""
     if find_obstacle(model, release):
         return False
-    assert isinstance(release, Release)
-    num_cells = support_size(model)
+    summed, num_cells = release.summed, support_size(model)
     assert num_cells is not None
-    parts = [mechanism for mechanism, _ in parts_of(release.mechanism, len(release.value))]
+    parts = [mechanism for mechanism, _ in parts_of(summed.mechanism, len(summed.value))]
     if any(part.sums.known or part.sums.reveals for part in parts) or is_unknown(release):
         return True
     return num_cells * (1 if model.conjugate is not None else RECORDS_PER_CELL) <= release.n
@@ -145,14 +145,13 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
     TypeError, ValueError
         If the records are continuous, too many values are possible, or more values were released than there are sums.
     """
-    if isinstance(release, Release) and isinstance(release.statistic, TableSums):
-        return model, release
+    if release.summed is not None and isinstance(release.summed.statistic, TableSums):
+        return model, release.summed
     if obstacle := find_obstacle(model, release):
         given, expected, remedy = obstacle
         fail("imputation", f"counts() with {given}", expected, remedy)
-    assert isinstance(release, Release)
     check_number(release.n)
-    release = with_independent_noise(fill_up(release))
+    release = with_independent_noise(fill_up(release.summed))
     parts = parts_of(release.mechanism, len(release.value))
     has_totals = any(mechanism.sums.known or mechanism.sums.reveals for mechanism, _ in parts)
     if has_totals and is_traced(release.value):

@@ -12,6 +12,7 @@ from dpjax.data_augmentation.counts.sums import contributions_of_cells
 from dpjax.mechanisms.base import parts_of, variance_of
 from dpjax.models.checks import check_fit
 from dpjax.release import Release
+from dpjax.release.summed import noisy_sum_of
 from dpjax.release.unknown_count import is_unknown
 from dpjax.statistics.base import statistic_at
 
@@ -78,7 +79,7 @@ def least_squares(model: Model, release: Release) -> Estimate:
     array([ 4.5,  0.5,  5.5, 39.5])
     """
     check_fit(model, release)
-    if not isinstance(release, Release) or not release.is_noisy_sum:
+    if noisy_sum_of(release) is None:
         given = f"a {type(release).__name__} of {name_of(release.mechanism)}"
         fail("release", given, "a noisy sum", "Use tables, histograms and joint releases of them.", error=TypeError)
     if model.support is None:

@@ -10,7 +10,7 @@ import numpy as np
 from dpjax.base import Array, Key, Records
 from dpjax.data_augmentation.counts.fibre import Fibre, find_fibre
 from dpjax.data_augmentation.counts.sums import CellSums, contributions_of_cells
-from dpjax.release import PrivateRelease, Release
+from dpjax.release import PrivateRelease
 from dpjax.release.unknown_count import CountPrior, UnknownCount
 
 __all__ = ["COUNTS", "Frozen", "Layout", "Structure", "Table", "TableSums", "lay_out", "table_of"]
@@ -106,9 +106,9 @@ class TableSums:
 
 def table_of(release: PrivateRelease) -> Table:
     """The table of a release in count form."""
-    assert isinstance(release, Release)
-    assert isinstance(release.statistic, TableSums)
-    return release.statistic.table
+    statistic = release.summed.statistic
+    assert isinstance(statistic, TableSums)
+    return statistic.table
 
 
 class Layout(NamedTuple):

@@ -35,6 +35,7 @@ from dpjax.numerics import decision_uniforms, tree_where
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower
 from dpjax.numerics.quadrature import Rule, make_rule
 from dpjax.release import PrivateRelease, Release
+from dpjax.release.summed import noisy_sum_of
 from dpjax.release.unknown_count import is_unknown
 
 MIN_RECORDS = 1_000
@@ -58,11 +59,12 @@ RECORDS_PER_NODE = 32
 
 def can_move_noise(model: Model, release: PrivateRelease) -> bool:
     """Whether there is an affine step: for identically distributed records and a sum with real noise."""
-    if not isinstance(release, Release) or is_unknown(release) or not release.is_noisy_sum:
+    summed = noisy_sum_of(release)
+    if summed is None or is_unknown(summed):
         return False
     if not has_scores(model) or not model.exchangeable or release.n <= num_rows(model) + 1:
         return False
-    parts = [part for part, _ in parts_of(release.mechanism, release.value.size)]
+    parts = [part for part, _ in parts_of(summed.mechanism, summed.value.size)]
     return all(part.innermost.noise is not None and not part.integer_noise for part in parts)
 
 

@@ -82,8 +82,8 @@ def likelihood_of_noise(model: Model, release: PrivateRelease, noise: Any) -> Ca
     assert model.noncentred is not None
     form = model.noncentred
     _, records_of, noise_log_density = form[:3]
-    if form.sums is not None and noise_log_density is None and isinstance(release, Release):
-        return likelihood_of_sum(release, form.sums(noise))
+    if form.sums is not None and noise_log_density is None and not release.fields:
+        return likelihood_of_sum(release.summed, form.sums(noise))
 
     def log_likelihood(parameters: Parameters) -> Array:
         records = records_of(parameters, noise)
@@ -99,10 +99,10 @@ def likelihood_of_noise(model: Model, release: PrivateRelease, noise: Any) -> Ca
 
 def density_and_finite(release: PrivateRelease, records: Records) -> tuple[Array, Array]:
     """The log-density [] of the value given the records, and whether all their numbers are finite []."""
-    if not isinstance(release, Release):
+    if release.fields:
         return release.log_likelihood(records), all_finite(records)
-    total, finite = finite_total(release, records)
-    return release.log_density(total), finite
+    total, finite = finite_total(release.summed, records)
+    return release.summed.log_density(total), finite
 
 
 def likelihood_of_sum(

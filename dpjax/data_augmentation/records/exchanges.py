@@ -32,7 +32,7 @@ REMEDY = "Give the totals noise of a small scale, such as dpjax.Gaussian(0.5), o
 
 def has_known_totals(release: PrivateRelease) -> TypeGuard[Microdata]:
     """Whether a sum over the records is known beside what was released of each of them."""
-    return isinstance(release, Microdata) and release.summed is not None and release.summed.mechanism.sums.known
+    return bool(release.fields) and release.summed is not None and release.summed.mechanism.sums.known
 
 
 def build_exchange_kernel(model: Model, release: Microdata, hidden: set[str]) -> ImputationKernel:

@@ -102,7 +102,7 @@ class IMwG:
 
     def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
         """Model and release as they are, or those of whole data sets if the number of records is unknown."""
-        return data_set_form(model, release) if isinstance(release, Release) else (model, release)
+        return (model, release) if release.fields else data_set_form(model, release.summed)
 
 
 def imwg(scan: Literal["systematic", "random"] = "systematic", window: Window = None) -> IMwG:

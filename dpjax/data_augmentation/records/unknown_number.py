@@ -144,7 +144,7 @@ def check_model_of_any_number(model: Model) -> None:
 
 def rows_of(release: PrivateRelease) -> DataSetSum | None:
     """The statistic of whole data sets, whose rows may be too few; None if there is no such thing."""
-    statistic = release.statistic if isinstance(release, Release) else None
+    statistic = None if release.summed is None else release.summed.statistic
     if not isinstance(statistic, DataSetSum) or statistic.prior.bounds[1] == statistic.capacity:
         return None
     return statistic
