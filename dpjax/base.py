@@ -350,7 +350,7 @@ class Model(Printed, PyTree, abstract=True):
 
     @property
     def count_field(self) -> str | None:
-        """The only random field, if that is an integer [] without an upper bound; impossible ones have density 0."""
+        """The only random field, if that is an integer [] whose values are not listed; others have density 0."""
         return None
 
     @property

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 from jax.extend import core
 
-__all__ = ["dependent_results", "depends_on", "used_arguments"]
+__all__ = ["called_program", "dependent_results", "depends_on", "used_arguments"]
 
 
 def depends_on(function: Callable[..., Any], argument: Any, *others: Any) -> bool:
@@ -56,9 +56,14 @@ def follow(program: core.Jaxpr, given: list[bool]) -> list[bool]:
 
 def follow_equation(equation: Any, given: list[bool]) -> list[bool]:
     """Which results of an equation depend on those of its inputs: of a call, by the program that it calls."""
+    called = called_program(equation, len(given))
+    return [any(given)] * len(equation.outvars) if called is None else follow(called, given)
+
+
+def called_program(equation: Any, num_inputs: int) -> core.Jaxpr | None:
+    """The program that an equation calls once, with its own inputs; None if it is no such call."""
     programs = [value for value in equation.params.values() if isinstance(value, (core.Jaxpr, core.ClosedJaxpr))]
-    if len(programs) == 1 and equation.primitive.name not in ("scan", "while"):
-        called = programs[0].jaxpr if isinstance(programs[0], core.ClosedJaxpr) else programs[0]
-        if len(called.invars) == len(given):
-            return follow(called, given)
-    return [any(given)] * len(equation.outvars)
+    if len(programs) != 1 or equation.primitive.name in ("scan", "while"):
+        return None
+    called = programs[0].jaxpr if isinstance(programs[0], core.ClosedJaxpr) else programs[0]
+    return called if len(called.invars) == num_inputs else None

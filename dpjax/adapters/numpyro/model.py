@@ -115,7 +115,7 @@ class Facts(NamedTuple):
     kinds
         The fields by kind, if discrete ones stand among continuous ones.
     count_field
-        The name of the only field, if that is an integer without an upper bound.
+        The name of the only field, if that is an integer whose values are not listed.
     has_shared_counts
         Whether the only field is a count whose distribution all records share.
     is_normal
@@ -213,7 +213,7 @@ class NumPyroModel(ModelDensities):
 
     @property
     def count_field(self) -> str | None:
-        """The only field, if that is an integer without an upper bound."""
+        """The only field, if that is an integer without a list of its values."""
         return self.facts.count_field
 
     @property
@@ -372,14 +372,13 @@ def find_quantities(densities: ModelDensities) -> tuple[str, ...]:
 
 
 def find_count_field(layout: Layout) -> str | None:
-    """The name of the only field, if it is a single integer without an upper bound."""
+    """The name of the only field, if it is a single integer: its values are not listed, as this is asked of others."""
     found: dict[str, Any] = {}
     layout.trace_fields(lambda name, distribution, value: found.update({name: (distribution, value.dtype)}))
     if len(found) > 1:
         return None
     ((name, (distribution, dtype)),) = found.items()
-    is_unbounded = not distribution.event_shape and not distribution.has_enumerate_support
-    return name if is_unbounded and jnp.issubdtype(dtype, jnp.integer) else None
+    return name if not distribution.event_shape and jnp.issubdtype(dtype, jnp.integer) else None
 
 
 def is_normal(layout: Layout) -> bool:

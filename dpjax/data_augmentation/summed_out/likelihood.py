@@ -13,6 +13,7 @@ from dpjax._util.pytree import PyTree
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.records.microdata import cross, hidden_fields, split_hidden
+from dpjax.data_augmentation.summed_out.normal_fields import NormalFields, are_normal
 from dpjax.data_augmentation.summed_out.rows import Rows, group_each, group_records
 from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, Terms, Windows
 from dpjax.data_augmentation.summed_out.windows import first_windows, fit_windows, thin_windows
@@ -185,11 +186,15 @@ def obstacle_to_sums(model: Model, release: PrivateRelease) -> str:
         return ""
     if model.count_field in others and len(hidden) == 1 and not people.exact:
         return ""
-    fields = people.fields.values()
-    normal = model.normal_field is not None and len(hidden) == len(fields) == 1
-    if normal and all(draws_latent_normal(field.channel) for field in fields):
+    if has_closed_form(model, people) or (not groups and are_normal(model, people, others)):
         return ""
     return f"the hidden field{'s' if len(others) > 1 else ''} {', '.join(map(repr, others))}"
+
+
+def has_closed_form(model: Model, release: Microdata) -> bool:
+    """Whether the only field is Normal behind noise with which its sum has a closed form."""
+    channels = [field.channel for field in release.fields.values()]
+    return model.normal_field is not None and len(channels) == 1 and draws_latent_normal(channels[0])
 
 
 def as_microdata(release: Any) -> Microdata:
@@ -230,10 +235,12 @@ def make_terms(model: Model, release: Microdata, parameters: Parameters | None) 
     if not others:
         values = reduce(cross, groups) if groups else {}
         return Listed(known, values, release.log_densities_of_support(values).T)
-    ((name, leaf),) = others.items()
-    if jnp.issubdtype(leaf.dtype, jnp.floating):
+    if has_closed_form(model, release):
         ((key, field),) = release.fields.items()
         return NormalField(known, field, ~release.missing.get(key, jnp.zeros(release.n, bool)))
+    if model.count_field not in others:
+        return NormalFields(known, release, tuple(others))
+    (name,) = others
     windows, look = first_windows(model, release, name, known)
     return windows if parameters is None else fit_windows(model, release, windows, look, parameters, FITTED)
 
