@@ -14,16 +14,27 @@ from dpjax._util.spelling import takes_num_draws
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.problem import draw_number
+from dpjax.data_augmentation.summed_out import MarginalLikelihood, can_sum_out, sum_out
+from dpjax.data_augmentation.summed_out.likelihood import MOST_LEFT_OUT, in_words, left_out_at
 from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import QUANTILES, Summary, check_quantiles, quantile_name, tabulate
 from dpjax.models.checks import check_fit, check_prior_is_drawn
 from dpjax.models.programs import jit_model
-from dpjax.models.simulation import batch_size, draw_state
+from dpjax.models.simulation import batch_size, draw_state, parameter_shapes
 from dpjax.release import PrivateRelease
 from dpjax.release.microdata import check_drawn_whole
 from dpjax.runtime.progress import PREPARING, Progress, ShowProgress
 
 MAX_KHAT = 0.7
+
+DRAWING = "drawing from the prior"
+
+BATCH_NUMBERS = 2**16
+"""Numbers of windows or lists that are summed over side by side."""
+
+NUM_LOOKED_AT, NEGLIGIBLE, MOST_ATTEMPTS = 128, 12.0, 4
+"""At how many of the heaviest draws it is measured what windows leave out, unless their logarithms are so much below
+that of the heaviest; and how often all draws are weighed at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +109,8 @@ def importance_sample(
     """Weighted draws from p(parameters | release): θ from the prior, x from f(· | θ), weight η(release | x).
 
     The proposal is the prior predictive, which ignores the release: this works for few parameters and strong noise, and
-    is then exact up to the standard errors given. Otherwise the weights degenerate, with a warning.
+    is then exact up to the standard errors given. Otherwise the weights degenerate, with a warning. Where the records
+    can be summed out, as by `dpjax.marginal_likelihood`, the weight is p(release | θ), and no records are drawn.
 
     Parameters
     ----------
@@ -136,15 +148,18 @@ def importance_sample(
     check_count("num_samples", num_samples)
     check_fit(model, release)
     check_prior_is_drawn(model)
-    check_drawn_whole(release)
     labels = model.entry_labels(release.level_names | model.level_names)
     with Progress(progress) as bar:
-        model, release = draw_number(model, release)
-        size = batch_size(model, release)
-        bar.say(PREPARING)
-        drawn = weigh(model, num_samples, size, key, release)
-        bar.say("drawing from the prior")
-        draws, log_weights = jax.device_get(drawn)
+        if can_sum_out(model, release):
+            draws, log_weights, _, left_out = weigh_alone(key, model, release, num_samples, bar)
+        else:
+            check_drawn_whole(release)
+            model, release = draw_number(model, release)
+            size, left_out = batch_size(model, release), 0.0
+            bar.say(PREPARING)
+            drawn = weigh(model, num_samples, size, key, release)
+            bar.say(DRAWING)
+            draws, log_weights = jax.device_get(drawn)
     broken = ~(log_weights < np.inf)
     if np.any(broken):
         text = f"{np.sum(broken)} of {num_samples} draws have a non-finite density of the release"
@@ -153,7 +168,51 @@ def importance_sample(
     if np.all(log_weights == -np.inf):
         remedy = "Check the units of the value, mechanism and statistic; or use dpjax.sample."
         fail("release", f"a value of zero density in all of {num_samples} draws", "positive density in some", remedy)
+    if left_out > MOST_LEFT_OUT:
+        warnings.warn(f"{in_words(left_out)} at some draws. Use dpjax.sample(imputation=dpjax.imwg()).", stacklevel=2)
     return replace(weighted_sample(draws, log_weights), labels=labels)
+
+
+def weigh_alone(
+    key: Key, model: Model, release: PrivateRelease, num_samples: int, bar: Progress
+) -> tuple[dict[str, np.ndarray], np.ndarray, MarginalLikelihood, float]:
+    """Draws [draw, ...] from the prior, their log-likelihoods [draw], and what sums leave out at the heaviest of them.
+
+    If that is too much, windows of whole numbers are fitted to these draws, and all are weighed again.
+    """
+    bar.say(PREPARING)
+    likelihood, left_out = sum_out(model, release), 0.0
+    for attempt in range(MOST_ATTEMPTS):
+        batch = max(1, BATCH_NUMBERS // likelihood.terms.size)
+        drawn = weigh_by(model, num_samples, batch, key, likelihood)
+        bar.say(DRAWING)
+        draws, log_weights = jax.device_get(drawn)
+        if not likelihood.is_approximate or not np.any(np.isfinite(log_weights)):
+            break
+        heavy = np.argsort(np.nan_to_num(-log_weights, nan=np.inf))[:NUM_LOOKED_AT]
+        heavy = heavy[log_weights[heavy] > np.max(log_weights[heavy]) - NEGLIGIBLE]
+        # As many for whatever weights, so that programs are the same.
+        some = {name: jnp.asarray(draws[name][np.resize(heavy, NUM_LOOKED_AT)]) for name in parameter_shapes(model)}
+        left_out = left_out_at(likelihood, some)
+        if left_out <= MOST_LEFT_OUT or attempt == MOST_ATTEMPTS - 1:
+            break
+        likelihood = sum_out(model, release, some)
+    return draws, log_weights, likelihood, left_out
+
+
+@partial(jit_model, static_argnames=("num_samples", "batch"))
+def weigh_by(
+    model: Model, num_samples: int, batch: int, key: Key, likelihood: MarginalLikelihood
+) -> tuple[Parameters, Array]:
+    """Draws [draw, ...] from the prior, with their log-likelihoods [draw]."""
+    log_likelihood = likelihood.build()
+
+    def draw(number: Array) -> tuple[Parameters, Array]:
+        parameters = model.sample_prior(jax.random.fold_in(key, number))
+        derived = {} if model.derived is None else model.derived(parameters)
+        return {**parameters, **derived}, log_likelihood(parameters)
+
+    return jax.lax.map(draw, jnp.arange(num_samples), batch_size=min(batch, num_samples))
 
 
 @partial(jit_model, static_argnames=("num_samples", "batch"))

@@ -9,9 +9,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import fail
-from dpjax.base import Array, Key, Model
+from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out, sum_out_each
-from dpjax.data_augmentation.summed_out.likelihood import MOST_LEFT_OUT
+from dpjax.data_augmentation.summed_out.likelihood import MOST_LEFT_OUT, in_words, left_out_at
 from dpjax.likelihood.surface import Moments, Surface, parameters_at
 from dpjax.models.programs import jit_model
 from dpjax.models.unconstrained import to_vector
@@ -92,27 +92,25 @@ class Summed(Surface):
         """The log-density of the release at a vector [k]; its Monte Carlo error is none."""
         return float(evaluate_at(self.model, self.likelihood, jnp.asarray(vector, float)[None])[0]), 0.0
 
-    def left_out(self, vectors: np.ndarray) -> float:
-        """The largest bound of what windows leave out of the likelihood at vectors [m, k]."""
-        found = np.asarray(measure_left_out.unoptimized(self.model, self.likelihood, jnp.asarray(vectors, float)))
-        return float(np.max(np.nan_to_num(found, nan=np.inf)))
-
     def fitted_around(self, vector: np.ndarray, steps: np.ndarray) -> "Summed | None":
         """See `Surface`."""
         if not self.likelihood.is_approximate:
             return None
         around = vector + REACH * np.concatenate([np.zeros_like(vector)[None], steps, -steps])
-        if self.left_out(around) <= MOST_LEFT_OUT:
+        near = all_at(self.model, around)
+        if left_out_at(self.likelihood, near) <= MOST_LEFT_OUT:
             return None
-        near = jax.vmap(partial(parameters_at, self.model))(jnp.asarray(around, float))
         return replace(self, likelihood=sum_out(self.model, self.release, near))
 
     def remarks(self, vector: np.ndarray) -> tuple[str, ...]:
         """See `Surface`: what windows leave out."""
-        if not self.likelihood.is_approximate or (share := self.left_out(vector[None])) <= MOST_LEFT_OUT:
-            return ()
-        text = f"The sums over hidden numbers may leave out a share of {share:.2g} of the likelihood"
-        return (f"{text}: compare with method='imputation'.",)
+        share = left_out_at(self.likelihood, all_at(self.model, vector[None]))
+        return (f"{in_words(share)}: compare with method='imputation'.",) if share > MOST_LEFT_OUT else ()
+
+
+def all_at(model: Model, vectors: np.ndarray) -> Parameters:
+    """The parameters [m, ...] on their natural scale at unconstrained vectors [m, k]."""
+    return jax.vmap(partial(parameters_at, model))(jnp.asarray(vectors, float))
 
 
 @partial(jit_model, static_argnames=("count",))
@@ -172,12 +170,6 @@ def evaluate_at(model: Model, likelihood: MarginalLikelihood, vectors: Array) ->
     """The log-likelihoods [m] at vectors [m, k]."""
     log_likelihood = likelihood.build()
     return jax.lax.map(lambda vector: log_likelihood(parameters_at(model, vector)), vectors)
-
-
-@jit_model
-def measure_left_out(model: Model, likelihood: MarginalLikelihood, vectors: Array) -> Array:
-    """The bounds [m] of what windows leave out at vectors [m, k]."""
-    return jax.lax.map(lambda vector: likelihood.left_out(parameters_at(model, vector)), vectors)
 
 
 def find_likely(key: Key, surface: Summed) -> np.ndarray:

@@ -15,7 +15,7 @@ from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.parameters.kernels import SteppedKernel
 from dpjax.data_augmentation.problem import Problem
 from dpjax.data_augmentation.summed_out import sum_out, summed_state
-from dpjax.data_augmentation.summed_out.likelihood import LEFT_OUT, MOST_LEFT_OUT, error_of_thinning
+from dpjax.data_augmentation.summed_out.likelihood import LEFT_OUT, MOST_LEFT_OUT, error_of_thinning, in_words
 from dpjax.mcmc.climb import Ascent, fit_to, settle
 from dpjax.mcmc.run import MIN_WINDOW, Kernel, PosteriorRun, advance_chains, next_step
 from dpjax.mcmc.step import search_from
@@ -128,9 +128,8 @@ def warn_of_left_out(info: dict[str, np.ndarray], stacklevel: int) -> None:
     """Warn if windows of whole numbers left out more of the likelihood than they may."""
     largest = float(np.max(info.get(LEFT_OUT, np.zeros(1)), initial=0.0))
     if largest > MOST_LEFT_OUT:
-        text = f"The sums over hidden numbers may leave out a share of {largest:.2g} of the likelihood at some draws"
         remedy = "Look at info['left_out'], or impute the records: imputation=dpjax.imwg()."
-        warnings.warn(f"{text}. {remedy}", stacklevel=stacklevel + 1)
+        warnings.warn(f"{in_words(largest)} at some draws. {remedy}", stacklevel=stacklevel + 1)
 
 
 def make_run_alone(

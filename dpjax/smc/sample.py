@@ -13,19 +13,32 @@ import scipy
 from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_array, check_count, check_key, fail
 from dpjax.base import Array, Imputation, Key, Model, Parameters
-from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterKernel
+from dpjax.data_augmentation.parameters.centred import has_gradients, num_parameters
+from dpjax.data_augmentation.parameters.kernels import HMC, EllipticalSlice, KernelBuilder, ParameterKernel
 from dpjax.data_augmentation.plan import SweepPlan, check_tuned
-from dpjax.data_augmentation.problem import augment
+from dpjax.data_augmentation.problem import Problem, augment
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
+from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out
+from dpjax.data_augmentation.summed_out.likelihood import MOST_LEFT_OUT, in_words, left_out_at
 from dpjax.diagnostics.warnings import name_stuck, warn_of_nonfinite
+from dpjax.importance import weigh_alone
 from dpjax.models.checks import check_prior_is_drawn
 from dpjax.models.programs import jit_model
-from dpjax.models.simulation import free_numbers
+from dpjax.models.simulation import free_numbers, parameter_shapes
 from dpjax.release import PrivateRelease
 from dpjax.release.microdata import check_drawn_whole
 from dpjax.runtime.progress import PREPARING, Progress, ShowProgress
 from dpjax.smc.result import SMCSample, relative_error
 from dpjax.smc.sampler import MAX_TEMPERATURES, Trace, run_island
+
+MOST_FOR_SLICES = 10
+"""Largest number of parameters that move alone by elliptical slices, which take no gradients; HMC moves more."""
+
+NUM_PILOTS = 500
+"""Draws from the prior, to the likeliest of which windows of whole numbers are fitted before a run."""
+
+NUM_LOOKED_AT, MOST_ATTEMPTS = 128, 4
+"""At how many draws it is measured what windows of whole numbers leave out, and how many runs are made at most."""
 
 
 def sample_smc(
@@ -57,7 +70,7 @@ def sample_smc(
         The release.
     num_particles
         Number of particles per island. Each is a set of parameters with n records: ``num_islands * num_particles * n``
-        records are in memory at once.
+        records are in memory at once. Where the records are summed out, as by `dpjax.sample`, a particle has none.
     num_islands
         Number of independent runs, from whose variation all standard errors are computed.
     num_sweeps
@@ -107,21 +120,68 @@ def sample_smc(
     check_count("num_islands", num_islands, "Errors come from the variation between islands: pass 2 or more.", least=2)
     check_count("num_sweeps", num_sweeps)
     check_share(target_ess)
-    check_drawn_whole(release)
     with Progress(progress) as bar, one_blas_thread():
-        problem = augment(model, release, imputation, interweave, parameter_kernel)
+        problem = augment(model, release, imputation, interweave, parameter_kernel, allow_sums=True)
+        if problem.plan.sums_out:
+            problem = problem.planned(parameter_kernel=kernel_of_particles(problem, parameter_kernel))
+        else:
+            check_drawn_whole(release)
         check_prior_is_drawn(model)
         check_tuned(problem.plan.imputation, imputation)
         labels = model.entry_labels(release.level_names | model.level_names)
-        model, release, target = problem.model, problem.release, jnp.asarray(target_ess, float)
+        numbers, target = (num_islands, num_particles, num_sweeps), jnp.asarray(target_ess, float)
+        draws, trace, left_out = run_until_sums_reach(problem, numbers, key, target, bar)
+    combined = combine(draws, trace, num_sweeps)
+    warn_of_room(problem.release, draws, stacklevel=3)
+    warn_of_stuck(problem.model, draws)
+    if left_out > MOST_LEFT_OUT:
+        remedy = "Pass more particles, or impute the records: imputation=dpjax.imwg()."
+        warnings.warn(f"{in_words(left_out)} at some draws. {remedy}", stacklevel=2)
+    return replace(combined, labels=labels)
+
+
+def kernel_of_particles(problem: Problem, choice: Any) -> ParameterKernel | None:
+    """The kernel of parameters that move alone: by default one whose steps take all particles about as long."""
+    if choice is not None:
+        return problem.plan.parameter_kernel
+    few = num_parameters(problem.model) <= MOST_FOR_SLICES
+    return EllipticalSlice() if few or not has_gradients(problem.model) else HMC()
+
+
+def run_until_sums_reach(
+    problem: Problem, numbers: tuple[int, int, int], key: Key, target: Array, bar: Progress
+) -> tuple[dict[str, np.ndarray], Trace, float]:
+    """Draws and traces, and what sums leave out of the likelihood at some draws: the run is made again if it is much.
+
+    Windows of whole numbers are then fitted to those draws; before the first run, to likely draws from the prior.
+    """
+    if problem.plan.sums_out and problem.swept_release.is_approximate:
+        *_, likelihood, _ = weigh_alone(key, problem.model, problem.release, NUM_PILOTS, bar)
+        problem = replace(problem, likelihood=likelihood)
+    for attempt in range(MOST_ATTEMPTS):
+        release = problem.swept_release
         bar.say(PREPARING)
-        drawn = run(model, problem.plan, num_islands, num_particles, num_sweeps, key, release, target)
+        drawn = run(problem.model, problem.plan, *numbers, key, release, target)
         bar.say("moving particles to the posterior")
         draws, trace = jax.device_get(drawn)
-    combined = combine(draws, trace, num_sweeps)
-    warn_of_room(release, draws, stacklevel=3)
-    warn_of_stuck(model, draws)
-    return replace(combined, labels=labels)
+        weights = island_log_likelihoods(trace)
+        if not problem.plan.sums_out or not release.is_approximate or not np.any(np.isfinite(weights)):
+            return draws, trace, 0.0
+        some = resample_some(problem.model, draws, weights)
+        left_out = left_out_at(release, some)
+        if left_out <= MOST_LEFT_OUT or attempt == MOST_ATTEMPTS - 1:
+            break
+        problem = replace(problem, likelihood=sum_out(problem.model, problem.release, some))
+    return draws, trace, left_out
+
+
+def resample_some(model: Model, draws: dict[str, np.ndarray], log_weights: np.ndarray) -> Parameters:
+    """Parameters [draw, ...] of some particles, of as many of an island [island] as it weighs."""
+    weights = np.exp(log_weights - np.max(log_weights))
+    islands = np.searchsorted(np.cumsum(weights), (np.arange(NUM_LOOKED_AT) + 0.5) / NUM_LOOKED_AT * np.sum(weights))
+    names = list(parameter_shapes(model))
+    places = np.arange(NUM_LOOKED_AT) * 7919 % next(draws[name].shape[1] for name in names)
+    return {name: jnp.asarray(draws[name][islands, places]) for name in names}
 
 
 def check_share(target_ess: Any) -> None:
@@ -140,7 +200,7 @@ def run(
     num_particles: int,
     num_sweeps: int,
     key: Key,
-    release: PrivateRelease,
+    release: PrivateRelease | MarginalLikelihood,
     target_ess: Array,
 ) -> tuple[Parameters, Trace]:
     """Draws [island, particle, ...] and the islands' traces [island, step]."""
@@ -176,8 +236,7 @@ def combine(draws: dict[str, np.ndarray], trace: Trace, num_sweeps: int = 1) -> 
         given = f"steps so short that {MAX_TEMPERATURES} of them end at {np.min(last[num_steps > 0]):.2g}"
         fail("target_ess", given, "steps that reach 1", "Pass a smaller share, more sweeps or more particles.")
     trace = Trace(*(figure[:, : np.max(num_steps)] for figure in trace))
-    # An island in which all particles have zero density estimates a marginal likelihood of zero.
-    log_likelihoods = np.where(num_steps > 0, np.nansum(trace.log_increment, axis=1, dtype=float), -np.inf)
+    log_likelihoods = island_log_likelihoods(trace)
     log_total = scipy.special.logsumexp(log_likelihoods)
     weights = np.exp(log_likelihoods - log_total)
     warn_of_disagreement(weights)
@@ -191,6 +250,12 @@ def combine(draws: dict[str, np.ndarray], trace: Trace, num_sweeps: int = 1) -> 
         relative_error(weights),
         *(np.asarray(figure) for figure in trace),
     )
+
+
+def island_log_likelihoods(trace: Trace) -> np.ndarray:
+    """The log-likelihoods that islands estimate [island]; none if all particles of an island have zero density."""
+    num_steps = np.sum(np.isfinite(trace.temperature), axis=1)
+    return np.where(num_steps > 0, np.nansum(trace.log_increment, axis=1, dtype=float), -np.inf)
 
 
 def warn_of_disagreement(weights: np.ndarray) -> None:

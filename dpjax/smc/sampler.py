@@ -3,7 +3,8 @@
 Particles (θ, x) from p(θ) f(x | θ), of positive density η(s | x) if such are found, pass through the distributions
 ∝ p(θ) Π f(x_i | θ) η(s | x)^λ with inverse temperatures 0 = λ_0 < ... < λ_T = 1. At each step they are reweighted by η
 to the power λ_t − λ_{t−1}, resampled, and moved by Gibbs sweeps that leave the distribution at λ_t invariant. The
-product of the mean weights estimates p(s).
+product of the mean weights estimates p(s). Where the records are summed out, the particles are parameters alone, and η
+is the likelihood of these.
 
 Step, resampling, effective sample size and root solver are BlackJAX's. Its adaptive tempered sampler is not used. It
 passes a log-density to the mutation kernel, while a Gibbs sweep needs λ itself. And it chooses each λ from particles
@@ -12,7 +13,7 @@ that were not yet resampled and moved at the previous one.
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,12 +21,14 @@ from blackjax.smc import base, ess, resampling, solver
 from jax.scipy.special import logsumexp
 
 from dpjax.base import Array, Key, Model
-from dpjax.data_augmentation.parameters import fit_step_size, fit_tuning
+from dpjax.data_augmentation.parameters import fit_tuning
 from dpjax.data_augmentation.plan import SweepPlan
+from dpjax.data_augmentation.summed_out import MarginalLikelihood
 from dpjax.data_augmentation.sweep import build_sweep
-from dpjax.models.simulation import GibbsState, Position, draw_state, init_state
+from dpjax.models.simulation import GibbsState
 from dpjax.numerics import proper_density, tree_where
 from dpjax.release import PrivateRelease
+from dpjax.smc.particles import particles_of
 
 MAX_TEMPERATURES = 200
 """Largest number of steps of an island."""
@@ -113,7 +116,7 @@ def run_island(
     num_particles: int,
     num_sweeps: int,
     key: Key,
-    release: PrivateRelease,
+    release: PrivateRelease | MarginalLikelihood,
     target_ess: Array,
 ) -> Island:
     """The particles at λ = 1; at λ = NaN if none has positive density, below 1 after `MAX_TEMPERATURES` steps."""
@@ -132,13 +135,14 @@ def run_island(
     return jax.lax.while_loop(wanted, step, start_island(model, num_particles, start_key, release))
 
 
-def start_island(model: Model, num_particles: int, key: Key, release: PrivateRelease) -> Island:
+def start_island(model: Model, num_particles: int, key: Key, release: PrivateRelease | MarginalLikelihood) -> Island:
     """Particles from the prior, of which those of zero density were drawn anew.
 
     If a release excludes data sets, the prior probability of the others is a factor of p(s). It is estimated by the
     number of draws that each particle took, so that it does not depend on how few particles of one draw are possible.
     """
-    draw = jax.vmap(partial(draw_state, model=model, release=release))
+    kind = particles_of(model, release)
+    draw = kind.each(kind.draw)
     particles = draw(jax.random.split(key, num_particles))
 
     def wanted(search: Search) -> Array:
@@ -203,7 +207,7 @@ def move_particles(
     model: Model,
     plan: SweepPlan,
     num_sweeps: int,
-    release: PrivateRelease,
+    release: PrivateRelease | MarginalLikelihood,
     fit_key: Key,
     keys: Key,
     particles: GibbsState,
@@ -213,24 +217,24 @@ def move_particles(
 
     The tuning is fitted to all particles, as it is in warm-up to all chains.
     """
-    raised = release.tempered(temperature)
+    raised: Any = release.tempered(temperature)
+    kind = particles_of(model, release)
     kernel = build_sweep(model, raised, plan)
     whitening = fit_tuning(model, particles.parameters) if plan.uses_tuning else None
-    some = jax.tree.map(lambda leaf: leaf[:STEP_SIZE_CHAINS], (particles.parameters, particles.latent.records))
-    tuning = fit_step_size(fit_key, model, plan.parameter_kernel, whitening, *some)
+    some = jax.tree.map(lambda leaf: leaf[:STEP_SIZE_CHAINS], particles)
+    tuning = kind.fit_step(fit_key, raised, plan.parameter_kernel, whitening, some)
 
     def sweeps(key: Key, particle: GibbsState) -> tuple[GibbsState, tuple[Array, Array]]:
         def sweep(state: GibbsState, index: Array) -> tuple[GibbsState, tuple[Array, Array]]:
             state, info = kernel.move(jax.random.fold_in(key, index), state, tuning)
             return state, (info.imputation.acceptance_rate, info.num_nonfinite)
 
-        first = init_state(raised, Position(particle.parameters, particle.latent.records))
+        first = kind.begin(raised, particle)
         state, (rates, broken) = jax.lax.scan(sweep, first, jnp.arange(num_sweeps))
         state, more = kernel.complete(jax.random.fold_in(key, num_sweeps - 1), state)
-        last = init_state(release, Position(state.parameters, state.latent.records))
-        return last, (jnp.mean(rates), jnp.sum(broken) + more)
+        return kind.weigh(state), (jnp.mean(rates), jnp.sum(broken) + more)
 
-    return jax.vmap(sweeps)(keys, particles)
+    return kind.each(sweeps)(keys, particles)
 
 
 def next_temperature(log_likelihoods: Array, temperature: Array, target_ess: Array) -> Array:

@@ -178,12 +178,11 @@ MODEL = dpjax.models.categorical([1.0, 1.0])
     "call",
     [
         lambda key, release: dpjax.sample_smc(key, MODEL, release),
-        lambda key, release: dpjax.importance_sample(key, MODEL, release, 10),
         lambda key, release: dpjax.sample_clt(key, MODEL, release),
         lambda key, release: dpjax.maximum_likelihood(key, MODEL, release, method="imputation"),
         lambda key, release: dpjax.coupling.coupled_gibbs(MODEL, release),
     ],
-    ids=["smc", "importance", "clt", "likelihood", "coupling"],
+    ids=["smc", "clt", "likelihood", "coupling"],
 )
 def test_what_takes_no_exact_fields_names_the_release(call):
     release = Microdata({"cell": ([0, 1], EXACT)})

@@ -1,7 +1,13 @@
 """Kernels for the parameters given the records, and the non-centred step that interweaving adds."""
 
 from dpjax.data_augmentation.parameters.affine import build_affine_step, can_move_noise, should_move_noise
-from dpjax.data_augmentation.parameters.centred import build_centred_step, build_move_by, choose_kernel, fit_step_size
+from dpjax.data_augmentation.parameters.centred import (
+    average_steps_under,
+    build_centred_step,
+    build_move_by,
+    choose_kernel,
+    fit_step_size,
+)
 from dpjax.data_augmentation.parameters.coordinates import (
     Tuning,
     check_tuning,
@@ -20,6 +26,7 @@ __all__ = [
     "KernelBuilder",
     "ParameterKernel",
     "Tuning",
+    "average_steps_under",
     "build_affine_step",
     "build_centred_step",
     "build_enumerated_step",

@@ -257,20 +257,57 @@ def average_steps(
     step = jax.vmap(build_centred_step(model, kernel), in_axes=(0, 0, 0, None))
     rough = jax.tree.map(halve_precision, tuning)
     parameters, records = jax.vmap(partial(forget_last_bits, model))(parameters, records)
+
+    def move(keys: Key, parameters: Parameters, tuning: Tuning) -> tuple[Parameters, Any]:
+        parameters, info, _ = step(keys, parameters, records, tuning)
+        return parameters, info
+
+    step_size = average_rates(key, kernel, rough, parameters, move)
+    return tuning._replace(step_size=step_size.astype(tuning.step_size.dtype))
+
+
+def average_steps_under(
+    key: Key,
+    model: Model,
+    kernel: ParameterKernel | None,
+    tuning: Tuning,
+    parameters: Parameters,
+    log_likelihood: Callable[[Parameters], Array],
+) -> Tuning:
+    """As `fit_step_size`, for parameters that move alone under a likelihood."""
+    if not isinstance(kernel, SteppedKernel):
+        return tuning
+    one = build_move_by(model, replace(kernel, num_steps=1), log_likelihood)
+
+    def move(keys: Key, parameters: Parameters, tuning: Tuning) -> tuple[Parameters, Any]:
+        moved, info, _ = jax.vmap(one, in_axes=(0, 0, None))(keys, parameters, tuning)
+        return jax.vmap(lambda new, old: tree_where(all_finite(new), new, old))(moved, parameters), info
+
+    return tuning._replace(step_size=average_rates(key, kernel, tuning, parameters, move))
+
+
+def average_rates(
+    key: Key,
+    kernel: SteppedKernel,
+    tuning: Tuning,
+    parameters: Parameters,
+    move: Callable[[Key, Parameters, Tuning], tuple[Parameters, Any]],
+) -> Array:
+    """The step size [] by dual averaging of the rates of moves of chains [chain, ...]."""
     init, update, final = dual_averaging_adaptation(kernel.target_acceptance)
-    numbers = jnp.arange(leading_size(records))
+    numbers = jnp.arange(leading_size(parameters))
 
     def body(carry: tuple[Any, Parameters], index: Array) -> tuple[tuple[Any, Parameters], None]:
         averaging, parameters = carry
         keys = jax.vmap(partial(jax.random.fold_in, jax.random.fold_in(key, index)))(numbers)
         step_size = jnp.exp(averaging.log_step_size).astype(tuning.step_size.dtype)
-        parameters, info, _ = step(keys, parameters, records, rough._replace(step_size=step_size))
+        parameters, info = move(keys, parameters, tuning._replace(step_size=step_size))
         updated = update(averaging, jnp.mean(info.acceptance_rate).astype(float))
         return (jax.tree.map(keep_type, averaging, updated), parameters), None
 
-    start = jax.tree.map(jnp.asarray, init(rough.step_size.astype(float)))
+    start = jax.tree.map(jnp.asarray, init(tuning.step_size.astype(float)))
     (averaging, _), _ = jax.lax.scan(body, (start, parameters), jnp.arange(NUM_STEPS))
-    return tuning._replace(step_size=final(averaging).astype(tuning.step_size.dtype))
+    return final(averaging).astype(tuning.step_size.dtype)
 
 
 def forget_last_bits(model: Model, parameters: Parameters, records: Records) -> tuple[Parameters, Records]:

@@ -110,6 +110,10 @@ class MarginalLikelihood(PyTree):
         """
         return jnp.sum(self.weights * self.terms.left_out(self.model, parameters))
 
+    def tempered(self, power: Array) -> "MarginalLikelihood":
+        """The likelihood raised to a power []."""
+        return replace(self, weights=power * self.weights)
+
     def sample_records(self, key: Key, parameters: Parameters) -> Records:
         """A draw of the records [n] given the parameters and the release, exact but for what the sums leave out."""
         return self.terms.draw(key, self.model, parameters, self.rows)
@@ -243,6 +247,26 @@ def make_terms(model: Model, release: Microdata, parameters: Parameters | None) 
     (name,) = others
     windows, look = first_windows(model, release, name, known)
     return windows if parameters is None else fit_windows(model, release, windows, look, parameters, FITTED)
+
+
+def left_out_at(likelihood: MarginalLikelihood, parameters: Parameters) -> float:
+    """The largest bound of what the sums leave out at parameters [draw, ...]; infinite where it is undefined."""
+    if not likelihood.is_approximate:
+        return 0.0
+    found = np.asarray(measure_left_out.unoptimized(likelihood.model, likelihood, parameters))
+    return float(np.max(np.nan_to_num(found, nan=np.inf)))
+
+
+@jit_model
+def measure_left_out(model: Model, likelihood: MarginalLikelihood, parameters: Parameters) -> Array:
+    """The bounds [draw] of what the sums leave out at parameters [draw, ...]."""
+    del model
+    return jax.lax.map(likelihood.left_out, parameters)
+
+
+def in_words(left_out: float) -> str:
+    """What is said of sums that leave out more than they may."""
+    return f"The sums over hidden numbers may leave out a share of {left_out:.2g} of the likelihood"
 
 
 def thin(likelihood: MarginalLikelihood, parameters: Parameters) -> MarginalLikelihood:
