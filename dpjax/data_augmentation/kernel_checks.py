@@ -1,0 +1,81 @@
+"""Whether a kernel of one's own for the latent data returns what a sweep needs, by shapes."""
+
+from typing import Any, cast
+
+import jax
+
+from dpjax._util.validation import fail, is_refusal, name_of, summarize_error
+from dpjax.base import ImputationInfo, ImputationKernel
+from dpjax.models.simulation import GibbsState
+
+__all__ = ["check_kernel"]
+
+RETURNED = "a kernel that returns (latent, info)"
+REMEDY = "See dpjax.base.ImputationKernel."
+
+
+def check_kernel(name: str, kernel: ImputationKernel, state: GibbsState, n: int) -> None:
+    """Raise unless a kernel returns a latent state like the one given, and an `ImputationInfo` on n records.
+
+    Parameters
+    ----------
+    name
+        The imputation, in messages.
+    state
+        The shapes and types of a chain's state.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it raises an error itself, or returns something else.
+    """
+    try:
+        returned = jax.eval_shape(kernel, jax.eval_shape(jax.random.key, 0), state.latent, state.parameters)
+    except Exception as error:  # a user's function may raise anything
+        if is_refusal(error):
+            raise
+        given = f"{name}, whose kernel raised {summarize_error(error)}"
+        fail("imputation", given, "a kernel of (rng_key, latent, parameters)", "Its own error is shown above.")
+    if not isinstance(returned, tuple) or hasattr(returned, "_fields") or len(returned) != 2:
+        given = f"{name}, whose kernel returns {show(returned)}"
+        fail("imputation", given, RETURNED, REMEDY, error=TypeError)
+    latent, info = returned
+    check_like(name, latent, state.latent)
+    if not isinstance(info, ImputationInfo):
+        given = f"{name}, whose kernel returns {name_of(info)} as info"
+        fail("imputation", given, "a dpjax.base.ImputationInfo", REMEDY, error=TypeError)
+    expected = {"acceptance_rate": (), "accepted": (n,), "num_nonfinite": ()}
+    for field, shape in expected.items():
+        check_shape(name, f"info.{field}", getattr(info, field), shape)
+
+
+def check_like(name: str, latent: Any, expected: Any) -> None:
+    """Raise unless the latent state has the fields, shapes and types of the one that was given."""
+    given_structure, structure = (cast(Any, jax.tree.structure(each)) for each in (latent, expected))
+    if given_structure != structure:
+        given = f"{name}, whose kernel returns {show(latent)} as latent"
+        fail("imputation", given, f"{show(expected)}, as it is given", REMEDY, error=TypeError)
+    pairs = zip(jax.tree.leaves_with_path(latent), jax.tree.leaves(expected), strict=True)
+    for (path, leaf), like in pairs:
+        field = f"latent{jax.tree_util.keystr(path)}"
+        check_shape(name, field, leaf, like.shape)
+        if leaf.dtype != like.dtype:
+            given = f"{name}, whose kernel returns {field} of type {leaf.dtype}"
+            fail("imputation", given, f"type {like.dtype}, as it is given", f"Convert it: .astype({like.dtype}).")
+
+
+def check_shape(name: str, field: str, value: Any, shape: tuple[int, ...]) -> None:
+    """Raise unless a number or an array has a shape."""
+    found = getattr(value, "shape", None)
+    if found != shape:
+        given = f"{name}, whose kernel returns {field} of shape {list(found) if found is not None else name_of(value)}"
+        fail("imputation", given, f"shape {list(shape)}", REMEDY)
+
+
+def show(value: Any) -> str:
+    """What a function returned: its type, and its fields or its number of entries."""
+    if isinstance(value, dict):
+        return f"a dict of {', '.join(map(repr, value))}"
+    if hasattr(value, "_fields"):
+        return f"{type(value).__name__}({', '.join(value._fields)})"
+    return f"{len(value)} values" if isinstance(value, tuple) else name_of(value)
