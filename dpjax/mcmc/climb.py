@@ -62,45 +62,46 @@ class Ascent(NamedTuple):
     modes: Parameters
 
 
-@partial(jit_model, static_argnames=("num_chains", "together"))
+@partial(jit_model, static_argnames=("num_chains",))
+def draw_candidates(model: Model, key: Key, num_chains: int) -> tuple[Tuning, Array]:
+    """The whitening fitted to draws from the prior, and other draws in its coordinates [chain, candidate, p].
+
+    It is a program by itself: with all its random numbers in it, that of the climbs takes twice as long to compile.
+    """
+    prior_key, draw_key = jax.random.split(key)
+    prior, keys = fit_to_prior(prior_key, model), jax.random.split(draw_key, (num_chains, NUM_CANDIDATES))
+    return prior, jax.vmap(jax.vmap(lambda key: prior.whiten(to_vector(model, model.sample_prior(key))[0])))(keys)
+
+
+@jit_model
+def whiten_starts(model: Model, prior: Tuning, initial: Parameters) -> Array:
+    """Given starts [chain, ...] as the only candidates [chain, 1, p] of their chains."""
+    return jax.vmap(lambda one: prior.whiten(to_vector(model, one)[0])[None])(initial)
+
+
+@partial(jit_model, static_argnames=("together",))
 def climb_to_modes(
-    model: Model,
-    likelihood: MarginalLikelihood,
-    key: Key,
-    initial: Parameters | None,
-    num_chains: int,
-    together: int | None,
+    model: Model, likelihood: MarginalLikelihood, key: Key, prior: Tuning, candidates: Array, together: int | None
 ) -> Ascent:
-    """The modes of p(parameters | release) that chains climb to, from `initial` [chain, ...] or from the prior.
+    """The modes of p(parameters | release) that chains climb to, each from one of its candidates [chain, candidate, p].
 
     So many climb `together`; None has them climb one after another.
     """
-    prior_key, shape_key, candidate_key = jax.random.split(key, 3)
-    log_likelihood, prior = likelihood.build(), fit_to_prior(prior_key, model)
+    shape_key, choice_key = jax.random.split(key)
     unravel = to_vector(model, model.sample_prior(shape_key))[1]
-    target = build_log_density(model, prior, unravel, log_likelihood)
+    target = build_log_density(model, prior, unravel, likelihood.build())
 
-    def begin(key: Key) -> Array:
-        draw_key, choice_key = jax.random.split(key)
-        vectors = jax.vmap(lambda key: to_vector(model, model.sample_prior(key))[0])(
-            jax.random.split(draw_key, NUM_CANDIDATES)
-        )
-        whitened = jax.vmap(prior.whiten)(vectors)
-        score = jax.lax.map(target, whitened) / TEMPERATURE
-        return whitened[jnp.argmax(score + jax.random.gumbel(choice_key, score.shape))]
+    def rise(given: tuple[Key, Array]) -> tuple[Array, Array]:
+        key, candidates = given
+        score = jax.lax.map(target, candidates) / TEMPERATURE
+        return ascend(target, candidates[jnp.argmax(score + jax.random.gumbel(key, score.shape))])
 
-    keys = jax.random.split(candidate_key, num_chains)
-    first = (
-        jax.lax.map(begin, keys, batch_size=together)
-        if initial is None
-        else jax.vmap(lambda one: prior.whiten(to_vector(model, one)[0]))(initial)
-    )
-    modes, densities = jax.lax.map(partial(ascend, target), first, batch_size=together)
+    keys = jax.random.split(choice_key, len(candidates))
+    modes, densities = jax.lax.map(rise, (keys, candidates), batch_size=together)
     best = modes[jnp.argmax(jnp.where(jnp.isnan(densities), -jnp.inf, densities))]
     modes = jnp.where(jnp.isfinite(densities)[:, None], modes, best[None])
-    tuning = whiten_about(prior, target, best)
     ends = jax.vmap(lambda mode: constrain(model, unravel(prior.colour(mode))))(modes)
-    return Ascent(ends if initial is None else initial, densities, tuning, ends)
+    return Ascent(ends, densities, whiten_about(prior, target, best), ends)
 
 
 def ascend(target: Callable[[Array], Array], start: Array) -> tuple[Array, Array]:
@@ -147,8 +148,14 @@ def settle(
     """
     likelihood = problem.swept_release
     together = None if in_turn else max(min(num_chains, MOST_TOGETHER // likelihood.terms.size), 1)
+    draw_key, climb_key = jax.random.split(key)
+    prior, candidates = draw_candidates.unoptimized(problem.model, draw_key, num_chains)
+    if initial is not None:
+        candidates = whiten_starts.unoptimized(problem.model, prior, initial)
     climb = climb_to_modes if likelihood.is_large else climb_to_modes.unoptimized
-    ascent = climb(problem.model, likelihood, key, initial, num_chains, together)
+    ascent = climb(problem.model, likelihood, climb_key, prior, candidates, together)
+    if initial is not None:
+        ascent = ascent._replace(starts=initial)
     if not np.any(np.isfinite(ascent.log_density)):
         given = "a release of zero or undefined density at all modes climbed to from the prior"
         remedy = "Check that the model, with parameters from the prior, can give such values. Or pass `initial`."
