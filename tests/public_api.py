@@ -45,7 +45,15 @@ PARTS = {
     "dpjax.mechanisms": [
         *("AddedNoise", "CellKeys", "Censored", "ExponentialMechanism", "HaarWavelet", "Independent"),
         *("KNormLinf", "LocalChannel", "Mechanism", "MultivariateGaussian", "PermuteAndFlip", "PossibleSums"),
-        *("PrimarySuppression", "Privacy", "RandomRounding", "ReportNoisyMax", "Rounded", "SmoothedHistogram"),
+        *(
+            "PrimarySuppression",
+            "Privacy",
+            "Promised",
+            "RandomRounding",
+            "ReportNoisyMax",
+            "Rounded",
+            "SmoothedHistogram",
+        ),
         *("Staircase", "Tails", "Truncated", "Tulap", "VectorLaplace", "gaussian_scale", "laplace_scale", "zcdp_scale"),
     ],
     "dpjax.posterior": ["Posterior", "sample_prior_predictive"],

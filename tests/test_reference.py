@@ -10,7 +10,8 @@ from types import ModuleType
 from typing import Any
 
 import dpjax
-from tests.public_api import options_of
+from dpjax.mechanisms import Mechanism
+from tests.public_api import members, options_of
 
 PAGES = sorted((Path(__file__).parents[1] / "docs/reference").glob("*.md"))
 SECTIONS = ("Parameters", "Other Parameters", "Attributes")
@@ -135,13 +136,27 @@ def test_exceptions_have_no_example():
     assert {path for path in WITHOUT_EXAMPLE if ">>>" in (resolve(path).__doc__ or "")} == set()
 
 
+def load_entries() -> ModuleType:
+    """The hook that chooses what an entry shows."""
+    spec = importlib.util.spec_from_file_location("entries", PAGES[0].parents[1] / "hooks/entries.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def test_members_without_an_entry_elsewhere_are_shown():
     """What a mechanism inherits from `Mechanism` is described there alone: it once filled the page 25 times."""
-    hook = importlib.util.spec_from_file_location("entries", PAGES[0].parents[1] / "hooks/entries.py")
-    module = importlib.util.module_from_spec(hook)
-    hook.loader.exec_module(module)
-    page = module.on_page_markdown("::: dpjax.Laplace\n\n::: dpjax.sample\n")
-    assert (
-        page
-        == "::: dpjax.Laplace\n    options:\n      inherited_members: [from_epsilon]\n\n::: dpjax.mcmc.sample.sample\n"
-    )
+    page = load_entries().on_page_markdown("::: dpjax.Laplace\n\n::: dpjax.sample\n")
+    options = "    options:\n      inherited_members: [from_epsilon]\n"
+    assert page == f"::: dpjax.Laplace\n{options}\n::: dpjax.mcmc.sample.sample\n"
+
+
+def test_a_mechanism_has_at_most_twelve_members():
+    """Each entry of the page, and the contract: what samplers ask beyond it are objects that it may have."""
+    entries = load_entries()
+    mechanisms = [value for value in PUBLIC.values() if inspect.isclass(value) and issubclass(value, Mechanism)]
+    shown = {
+        owner.__name__: [name for name in members(owner) if name in vars(owner) or name in entries.inherited(owner)]
+        for owner in mechanisms
+    }
+    assert {name: listed for name, listed in shown.items() if len(listed) > 12} == {}

@@ -29,11 +29,11 @@ class JsonNamed:
             fail("json_name", repr(cls.json_name), f"a name other than that of {known.__qualname__}", remedy)
         cls.by_json_name[cls.json_name] = cls
 
-    def json_fields(self) -> dict[str, Any]:
+    def _json_fields(self) -> dict[str, Any]:
         """What the JSON text holds beside the name; of a dataclass, its fields."""
         return {entry.name: getattr(self, entry.name) for entry in fields(self)}  # type: ignore[arg-type]
 
     @classmethod
-    def from_json_fields(cls, **values: Any) -> Self:
-        """An instance of the values that `json_fields` gave."""
+    def _from_json_fields(cls, **values: Any) -> Self:
+        """An instance of the values that `_json_fields` gave."""
         return cls(**values)

@@ -199,7 +199,7 @@ def unravel_of(model: Model) -> Callable[[Array], Parameters]:
 def check_noise(mechanism: Any, d: int) -> None:
     """Raise unless every part of the mechanism adds noise that can be approximated by real numbers."""
     for part, _ in parts_of(mechanism, d):
-        inner = part.innermost
+        inner = part._innermost
         if inner.noise is None or part.sums.period or not becomes_real(inner):
             given = f"a release by {name_of(part)}"
             expected = "one whose mechanism adds noise, such as dpjax.Laplace or dpjax.DiscreteGaussian"

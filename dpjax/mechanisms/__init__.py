@@ -27,6 +27,7 @@ from dpjax.mechanisms.noisy_variance import NoisyVariance
 from dpjax.mechanisms.objective import ObjectivePerturbation
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy
+from dpjax.mechanisms.promises import Promised
 from dpjax.mechanisms.quotient import Quotient
 from dpjax.mechanisms.random_rounding import RandomRounding
 from dpjax.mechanisms.randomized_response import RandomizedResponse
@@ -69,6 +70,7 @@ __all__ = [
     "PossibleSums",
     "PrimarySuppression",
     "Privacy",
+    "Promised",
     "QuantileScores",
     "Quotient",
     "RandomRounding",

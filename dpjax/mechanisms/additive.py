@@ -129,11 +129,11 @@ class Laplace(FromEpsilon, Additive):
         remedy = "Pass the Laplace scale b; b = sensitivity / epsilon."
         object.__setattr__(self, "scale", checked_scale(self.scale, remedy))
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The family and its scale."""
         return f"Laplace of scale {amount(self.scale)}"
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """ε = Δ₁ / b."""
         return pure(sums.sensitivity(1) / smallest(self.scale))
 
@@ -242,11 +242,11 @@ class Gaussian(FromZCDP, Additive):
         remedy = "Pass the standard deviation of the noise; dpjax.mechanisms.gaussian_scale computes one."
         object.__setattr__(self, "scale", checked_scale(self.scale, remedy))
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The family and its standard deviation."""
         return f"Gaussian of standard deviation {amount(self.scale)}"
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """ρ = Δ₂² / 2σ²."""
         return concentrated(smallest(self.scale), sums.sensitivity(2))
 
@@ -331,7 +331,7 @@ class Exact(Mechanism):
 
     json_name: ClassVar[str | None] = "exact"
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """That there is none."""
         return "none, these are exact"
 

@@ -19,7 +19,7 @@ from dpjax._util.validation import name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import AddedNoise, Tails
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole, none_whole
-from dpjax.mechanisms.promises import Promise, Sums, Unpromised
+from dpjax.mechanisms.promises import Promise, Promised, Sums, Unpromised
 from dpjax.numerics.next_floats import next_below, where_near
 
 __all__ = [
@@ -35,18 +35,18 @@ __all__ = [
 
 OPTIONAL = frozenset(
     {
-        *("sample", "log_density_terms", "log_density_by_bin", "noise", "tails", "sums"),
-        *("check_value", "check_drawn", "words", "promise", "local_epsilon"),
-        *("largest_below", "to_atoms", "noise_and_sum", "parts", "integer_noise"),
+        *("sample", "log_density_terms", "noise", "tails", "sums"),
+        *("check_value", "promise"),
+        *("parts", "integer_noise"),
         *("mechanism", "value_size", "num_categories", "privacy"),
     }
 )
 """The optional part of the contract: what is read of an object that does not inherit from `Mechanism`."""
 
-STRUCTURE = ("is_opaque", "tree_flatten_with_keys", "tree_unflatten")
+STRUCTURE = ("tree_flatten_with_keys", "tree_unflatten")
 """What a `BareMechanism` answers by itself."""
 
-NOT_INHERITED = ("words", "promise", "local_epsilon", "noise")
+NOT_INHERITED = ("promise", "_words", "_promise_of", "_local_epsilon", "noise")
 """A subclass may have another distribution than its base, of which these would then be false."""
 
 
@@ -63,7 +63,7 @@ class Mechanism(JsonNamed, ABC):
 
     Notes
     -----
-    `words`, `promise`, `local_epsilon`, `noise` and ``json_name`` are not inherited from a subclass by its own
+    `promise`, `noise` and ``json_name`` are not inherited from a subclass by its own
     subclasses, whose distribution may be another; only from a base class of methods that are still to be given.
 
     Examples
@@ -102,42 +102,35 @@ class Mechanism(JsonNamed, ABC):
         """
         self._refuse("log_density_terms")
 
-    def log_density_by_bin(self, value: Array, counts: Array, n: Array) -> Array:
-        """What each bin [m] adds to the log-density of values [k] in [0, 1], given its count [m] of n records.
-
-        For a value whose log-density, given the counts of equal bins, is a sum over the bins.
-        """
-        self._refuse("log_density_by_bin")
-
     def check_value(self, argument: str, value: Array) -> None:
         """Raise, in the name of this argument, unless the value [d], or values [n, ...], can have been released.
 
         That integer noise needs whole values need not be checked here.
         """
 
-    def check_drawn(self, argument: str, value: Array, dimension: int) -> None:
+    def _check_drawn(self, argument: str, value: Array, dimension: int) -> None:
         """Raise, in the name of this argument, unless the value [k] can be drawn given a statistic [dimension].
 
         For mechanisms with a `value_size`, whose possible values depend on the statistic that they are given.
         """
 
-    def largest_below(self, threshold: float) -> Any:
+    def _largest_below(self, threshold: float) -> Any:
         """The largest value [] or [d] below a threshold that can be released: by default a whole number, or a float."""
         return np.ceil(threshold) - 1 if self.integer_noise else next_below(threshold, jnp.result_type(float))
 
-    def to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
+    def _to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
         """The value [d], known up to an error [d], moved to a value of positive probability if that is as near.
 
         By default to whole numbers under integer noise and if sums are exact, and as the mechanisms inside say.
         """
         if self.parts is not None:
-            places = parts_of(self, len(value))
-            return np.concatenate([as_mechanism(part).to_atoms(value[at], error[at]) for part, at in places])
+            places = [(as_mechanism(part), where) for part, where in parts_of(self, len(value))]
+            return np.concatenate([part._to_atoms(value[where], error[where]) for part, where in places])
         if self.inner is not None:
-            return self.inner.to_atoms(value, error)
+            return self.inner._to_atoms(value, error)
         return where_near(value, np.round(value), error) if self.integer_noise or self.sums.known else value
 
-    def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float] | None:
+    def _noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float] | None:
         """The least scale of the noise, and the largest sum on which it is; None if that is not known.
 
         By default the scale of the `noise` and the largest value. Single precision is to round such sums finely against
@@ -153,26 +146,26 @@ class Mechanism(JsonNamed, ABC):
             The largest Euclidean norm of what one record adds to the sums; None if it is not known.
         """
         if self.inner is not None:
-            return self.inner.noise_and_sum(value, n, radius)
+            return self.inner._noise_and_sum(value, n, radius)
         scale = scale_of(self)
         return None if scale is None else noise_and_value(scale, value)
 
-    def normal_covariance(self, size: int) -> np.ndarray | None:
+    def _normal_covariance(self, size: int) -> np.ndarray | None:
         """The covariance [d, d] of Normal noise on a statistic of this size; None if the noise is not Normal."""
         if self.noise is None or not self.noise.is_normal:
             return None
         return np.diag(np.broadcast_to(np.square(np.asarray(self.noise.scale(), float)), size))
 
-    def tabulated(self, value: Array) -> "Mechanism":
+    def _tabulated(self, value: Array) -> "Mechanism":
         """The mechanism with a table of what takes long to compute given the value [d]; by default itself."""
         del value
         return self
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The distribution of the noise, in words that follow "Noise:"."""
         return f"that of {name_of(self._itself)}"
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """What follows for the privacy of sums that are released by this mechanism.
 
         Raises
@@ -183,7 +176,7 @@ class Mechanism(JsonNamed, ABC):
         del sums
         raise Unpromised(f"What {type(self._itself).__name__} promises is not known.")
 
-    def local_epsilon(self, num_coordinates: int) -> float:
+    def _local_epsilon(self, num_coordinates: int) -> float:
         """The largest log ratio between the densities of one record's value, whatever the two values of the record.
 
         Parameters
@@ -203,6 +196,11 @@ class Mechanism(JsonNamed, ABC):
     def parts(self) -> tuple[tuple["Mechanism", int], ...] | None:
         """Mechanisms side by side, and how many coordinates each releases, in their order; None of a single one."""
         return None
+
+    @property
+    def promise(self) -> Promised:
+        """What it promises, and in what words its noise is described."""
+        return Promised(self._words, self._promise_of, self._local_epsilon, self._stated_privacy)
 
     @property
     def noise(self) -> AddedNoise | None:
@@ -229,32 +227,27 @@ class Mechanism(JsonNamed, ABC):
         return self._inside_all(lambda inner: inner.integer_noise)
 
     @property
-    def can_sample(self) -> bool:
+    def _can_sample(self) -> bool:
         """Whether values can be drawn, by all mechanisms inside too."""
-        return self._gives("sample") and all(inner.can_sample for inner in self._inside)
+        return self._gives("sample") and all(inner._can_sample for inner in self._inside)
 
     @property
-    def is_elementwise(self) -> bool:
+    def _is_elementwise(self) -> bool:
         """Whether there are `log_density_terms`."""
         return self._gives("log_density_terms")
 
     @property
-    def is_binned(self) -> bool:
-        """Whether there is `log_density_by_bin`."""
-        return self._gives("log_density_by_bin")
-
-    @property
-    def is_categorical(self) -> bool:
+    def _is_categorical(self) -> bool:
         """Whether it releases a category of each record, and never a sum."""
         return hasattr(self, "num_categories")
 
     @property
-    def drawn_size(self) -> int | None:
+    def _drawn_size(self) -> int | None:
         """How many values are drawn given the statistic, inside its wrappers; None if the statistic is altered."""
-        return getattr(self, "value_size", None) if self.inner is None else self.inner.drawn_size
+        return getattr(self, "value_size", None) if self.inner is None else self.inner._drawn_size
 
     @property
-    def stated_privacy(self) -> Any:
+    def _stated_privacy(self) -> Any:
         """The `dpjax.mechanisms.Privacy` that was stated with the release, or None."""
         return getattr(self, "privacy", None)
 
@@ -265,19 +258,19 @@ class Mechanism(JsonNamed, ABC):
         return None if inner is None else as_mechanism(inner)
 
     @property
-    def layers(self) -> "Iterator[Mechanism]":
+    def _layers(self) -> "Iterator[Mechanism]":
         """The mechanism and those that it wraps, from the outermost to the innermost."""
         yield self
         if self.inner is not None:
-            yield from self.inner.layers
+            yield from self.inner._layers
 
     @property
-    def innermost(self) -> "Mechanism":
+    def _innermost(self) -> "Mechanism":
         """The mechanism inside all wrappers; itself if it wraps none."""
-        return self if self.inner is None else self.inner.innermost
+        return self if self.inner is None else self.inner._innermost
 
     @property
-    def is_opaque(self) -> bool:
+    def _is_opaque(self) -> bool:
         """Whether JAX cannot look into it."""
         return False
 
@@ -347,13 +340,13 @@ class BareMechanism(Mechanism):
         return name_of(self._own)
 
     @property
-    def is_opaque(self) -> bool:
+    def _is_opaque(self) -> bool:
         """Whether the object is no pytree."""
         return all_leaves([self._own])
 
     def tree_flatten_with_keys(self) -> tuple[tuple[Any, ...], Any]:
         """The object as a child, or as a part of the structure."""
-        return ((), self._own) if self.is_opaque else (((GetAttrKey("own"), self._own),), None)
+        return ((), self._own) if self._is_opaque else (((GetAttrKey("own"), self._own),), None)
 
     @classmethod
     def tree_unflatten(cls, structure: Any, children: tuple[Any, ...]) -> "BareMechanism":
@@ -391,7 +384,7 @@ def convert_mechanisms(noun: Any, *names: str) -> None:
 
 def scale_of(mechanism: Mechanism) -> Any:
     """The scale [] or [d] of the noise, inside its wrappers; None if that is not known."""
-    noise = mechanism.innermost.noise
+    noise = mechanism._innermost.noise
     return None if noise is None else noise.scale()
 
 

@@ -106,12 +106,12 @@ class CellKeys(Mechanism):
             fail("i", f"no {describe_array(missing)}", f"all counts from 0 to {rows.max()}", remedy)
         return cls(table)  # type: ignore[arg-type]
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """Up to which count the table goes."""
         last = len(self.transition) - 1
         return f"a table of transition probabilities, that of {last} for all larger counts (cell keys)"
 
-    def promise(self, sums: Sums) -> NoReturn:
+    def _promise_of(self, sums: Sums) -> NoReturn:
         """None: a count is moved by a bounded number."""
         del sums
         raise Unpromised(NO_PRIVACY)

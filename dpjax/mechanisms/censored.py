@@ -72,9 +72,9 @@ class Bounded(Mechanism):
         expected = f"values from {low} to {high}, between which they are {self.how}"
         check_array(argument, value, lambda array: (array >= low) & (array <= high), expected, self.value_remedy)
 
-    def to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
+    def _to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
         """The value [d] moved to what the noise leads to, and to a bound, if that is within its error [d]."""
-        moved = self.mechanism.to_atoms(value, error)
+        moved = self.mechanism._to_atoms(value, error)
         for bound in (self.lower, self.upper):
             moved = moved if bound is None else where_near(moved, np.asarray(bound, float), error)
         return moved
@@ -142,15 +142,15 @@ class Censored(Bounded):
             check_array(name, bound, lambda array: array == np.round(array), "whole numbers", remedy)
         self.mechanism.check_value(name, bound)
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The noise, and the bounds."""
         bounds = {"below": self.lower, "above": self.upper}
         clamped = " and ".join(f"{side} at {amount(bound)}" for side, bound in bounds.items() if bound is not None)
-        return f"{self.mechanism.words()}, then clamped {clamped}"
+        return f"{self.mechanism.promise.words()}, then clamped {clamped}"
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """That of the noise: clamping what is noisy already costs nothing."""
-        return self.mechanism.promise(sums)
+        return self.mechanism.promise.of_sums(sums)
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-density of each coordinate of the value [..., d] given that of the statistic [..., d]."""
@@ -169,7 +169,7 @@ class Censored(Bounded):
 
 def has_tails(mechanism: Any) -> bool:
     """Whether values can be drawn coordinate by coordinate, and the probability beyond a bound is known."""
-    return mechanism.tails is not None and mechanism.is_elementwise and mechanism.can_sample
+    return mechanism.tails is not None and mechanism._is_elementwise and mechanism._can_sample
 
 
 def check_tails(mechanism: Any, wrapped: bool = False) -> None:
@@ -246,9 +246,9 @@ class PartitionSelection(Mechanism):
         if self.mechanism.lower is None:
             fail("mechanism", "one without a lower bound", "a Censored mechanism with one", remedy)
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The noise, and that it is of positive sums only."""
-        return f"{self.mechanism.words()}, of sums above 0 only"
+        return f"{self.mechanism.promise.words()}, of sums above 0 only"
 
     @property
     def lower(self) -> Array | float:

@@ -203,14 +203,14 @@ class Coarsened(Mechanism):
             fail("starts", describe_array(np.asarray(starts)), "increasing whole numbers from 0", remedy)
         return cls(np.searchsorted(edges, np.arange(edges[-1] + 1), side="right") - 1.0, period=0)  # type: ignore[arg-type]
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """How many numbers can be published, and how larger counts are."""
         last = len(self.published) - 1
         beyond = {None: f"no count is above {last}", 0: f"all counts from {last} on are one"}
         reach = beyond.get(self.period, f"the rule repeats every {self.period} counts")
         return f"none, but counts are coarsened by a rule; {reach}"
 
-    def promise(self, sums: Sums) -> NoReturn:
+    def _promise_of(self, sums: Sums) -> NoReturn:
         """None: a count is known to lie in a set."""
         del sums
         raise Unpromised(NO_PRIVACY)

@@ -71,24 +71,24 @@ class Independent(Mechanism):
         return tuple(zip(self.mechanisms, self.sizes, strict=True))
 
     @property
-    def is_elementwise(self) -> bool:
+    def _is_elementwise(self) -> bool:
         """Whether all parts have `log_density_terms`."""
-        return all(part.is_elementwise for part in self.mechanisms)
+        return all(part._is_elementwise for part in self.mechanisms)
 
     @property
     def noise(self) -> AddedNoise | None:
         """That of all parts, if each adds some."""
-        adds = self.is_elementwise and all(part.noise is not None for part in self.mechanisms)
+        adds = self._is_elementwise and all(part.noise is not None for part in self.mechanisms)
         return AddedNoise(self._log_noise) if adds else None
 
-    def tabulated(self, value: Array) -> "Independent":
+    def _tabulated(self, value: Array) -> "Independent":
         """Each part so."""
-        made = tuple(part.tabulated(value[where]) for part, where in self._places())
+        made = tuple(part._tabulated(value[where]) for part, where in self._places())
         return self if all(map(is_, made, self.mechanisms)) else Independent(made, self.sizes)
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The noise of each part, with the number of its coordinates."""
-        return "; ".join(f"{part.words()} ({quantity(size, 'number')})" for part, size in self.parts)
+        return "; ".join(f"{part.promise.words()} ({quantity(size, 'number')})" for part, size in self.parts)
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the value [d] given the statistic [d]."""
@@ -129,13 +129,13 @@ class Padded(Mechanism):
 
     drawn: Any
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """Those of the mechanism."""
-        return self.drawn.words()
+        return self.drawn.promise.words()
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """That of the mechanism."""
-        return self.drawn.promise(sums)
+        return self.drawn.promise.of_sums(sums)
 
     @property
     def sums(self) -> PossibleSums:
@@ -143,18 +143,18 @@ class Padded(Mechanism):
         return PossibleSums(whole=self.drawn.sums.whole, num_records=self.drawn.sums.num_records)
 
     @property
-    def can_sample(self) -> bool:
+    def _can_sample(self) -> bool:
         """Whether values can be drawn by the mechanism."""
-        return self.drawn.can_sample
+        return self.drawn._can_sample
 
     @property
-    def stated_privacy(self) -> Any:
+    def _stated_privacy(self) -> Any:
         """What was stated with the mechanism."""
-        return self.drawn.stated_privacy
+        return self.drawn.promise.stated
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the first entries of the value [d] given the statistic [d]."""
-        return self.drawn.log_density(value[: self.drawn.drawn_size], statistic)
+        return self.drawn.log_density(value[: self.drawn._drawn_size], statistic)
 
     def sample(self, key: Key, statistic: Array) -> Array:
         """A released value given the statistic, with zeros after it [d]."""
@@ -181,7 +181,7 @@ def _check_part(argument: str, mechanism: Any) -> None:
     if not is_mechanism(mechanism):
         fail(argument, name_of(mechanism), expected, remedy, error=TypeError)
     known = as_mechanism(mechanism)
-    if known.drawn_size is not None or known.is_categorical:
+    if known._drawn_size is not None or known._is_categorical:
         fail(argument, name_of(mechanism), expected, remedy, error=TypeError)
 
 
@@ -220,18 +220,18 @@ class Tempered(Mechanism):
     power: Array
 
     @property
-    def is_elementwise(self) -> bool:
+    def _is_elementwise(self) -> bool:
         """Whether the mechanism has `log_density_terms`, and is a pytree."""
-        return not self.mechanism.is_opaque and self.mechanism.is_elementwise
+        return not self.mechanism._is_opaque and self.mechanism._is_elementwise
 
     @property
     def noise(self) -> AddedNoise | None:
         """That of the mechanism, with its density raised to the power."""
-        return AddedNoise(self._log_noise) if self.is_elementwise and self.mechanism.noise is not None else None
+        return AddedNoise(self._log_noise) if self._is_elementwise and self.mechanism.noise is not None else None
 
-    def tabulated(self, value: Array) -> "Tempered":
+    def _tabulated(self, value: Array) -> "Tempered":
         """The mechanism so."""
-        made = self.mechanism.tabulated(value)
+        made = self.mechanism._tabulated(value)
         return self if made is self.mechanism else Tempered(made, self.power)
 
     def log_density(self, value: Array, statistic: Array) -> Array:

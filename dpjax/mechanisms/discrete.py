@@ -55,11 +55,11 @@ class DiscreteLaplace(FromEpsilon, Additive):
         remedy = "Pass b = sensitivity / epsilon; for a geometric ratio alpha, b = -1 / log(alpha)."
         object.__setattr__(self, "scale", checked_scale(self.scale, remedy))
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The family and its scale."""
         return f"discrete Laplace of scale {amount(self.scale)}"
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """ε = Δ₁ / b, on sums that are whole."""
         return pure(sums.sensitivity(1) / smallest(self.scale))
 
@@ -129,11 +129,11 @@ class DiscreteGaussian(FromZCDP, Additive):
         remedy = "Pass the parameter sigma, not its square; dpjax.mechanisms.zcdp_scale computes one."
         object.__setattr__(self, "scale", checked_scale(self.scale, remedy))
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The family and its scale."""
         return f"discrete Gaussian of scale {amount(self.scale)}"
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """ρ = Δ₂² / 2σ²."""
         return concentrated(smallest(self.scale), sums.sensitivity(2))
 

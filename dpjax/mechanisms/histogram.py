@@ -12,6 +12,7 @@ from dpjax._util.validation import check_array, check_count, check_positive_numb
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, Sums, Unpromised, pure
 
@@ -103,18 +104,23 @@ class SmoothedHistogram(Mechanism):
         """How many numbers are released."""
         return self.num_draws
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The number of draws, and the weight of the uniform distribution."""
         weight = amount(self.weight)
         return f"{self.num_draws} draws from the histogram, mixed with a uniform distribution of weight {weight}"
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """Theorem 4.2 of Wasserman and Zhou (2010), of a public number of records."""
         if sums.neighbours != "replace-one" or sums.n is None or sums.num_bins is None:
             raise Unpromised("It is known of a histogram of a public number of records only, where one is replaced.")
         weight = float(self.weight)
         height = (1 - weight) * sums.num_bins / (weight * sums.n)
         return pure(self.num_draws * log1p(height))
+
+    @property
+    def sums(self) -> PossibleSums:
+        """Each bin adds its own to the log-density."""
+        return PossibleSums(log_density_by_bin=self._log_density_by_bin)
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the released values lie in [0, 1]."""
@@ -125,9 +131,9 @@ class SmoothedHistogram(Mechanism):
         """The log-density [] of the released values [k] given the counts [m]."""
         counts = as_floating(statistic)
         possible = jnp.all((value >= 0) & (value <= 1))
-        return jnp.where(possible, jnp.sum(self.log_density_by_bin(value, counts, jnp.sum(counts))), -jnp.inf)
+        return jnp.where(possible, jnp.sum(self._log_density_by_bin(value, counts, jnp.sum(counts))), -jnp.inf)
 
-    def log_density_by_bin(self, value: Array, counts: Array, n: Array) -> Array:
+    def _log_density_by_bin(self, value: Array, counts: Array, n: Array) -> Array:
         """What each bin adds to the log-density of the released values [k], given its count [m] of n records."""
         num_bins = counts.shape[0]
         bins = jnp.clip(jnp.floor(value * num_bins), 0, num_bins - 1).astype(int)

@@ -91,21 +91,21 @@ class IntervalQuantile(Mechanism):
         remedy = "Pass the interval that the quantile was drawn on."
         check_array(argument, value, lambda array: (array >= self.lower) & (array <= self.upper), expected, remedy)
 
-    def check_drawn(self, argument: str, value: Array, dimension: int) -> None:
+    def _check_drawn(self, argument: str, value: Array, dimension: int) -> None:
         """Raise unless the statistic has bins."""
         del argument, value
         if dimension < 3:
             remedy = "Count below the interval, in its bins, and above it."
             fail("statistic", f"{dimension} counts", "at least 3", remedy)
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The interval, ε and Δ."""
         ends = f"{amount(self.lower)} to {amount(self.upper)}"
         numbers = f"ε = {amount(self.epsilon)} for ranks of sensitivity {amount(self.sensitivity)}"
         drawn = f"a point of {ends} was drawn near the {amount(self.probability)} quantile"
         return f"none on the sums; {drawn}, {numbers}; {REMOTE}"
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """ε, by the ratio of what a rank really moves by to the stated sensitivity."""
         alpha = float(self.probability)
         moved = 1.0 if sums.neighbours == "replace-one" else max(alpha, 1 - alpha)

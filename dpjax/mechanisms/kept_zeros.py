@@ -58,26 +58,26 @@ class KeptZeros(Mechanism):
 
     def __post_init__(self) -> None:
         convert_mechanisms(self, "mechanism")
-        if not (self.mechanism.is_elementwise and self.mechanism.can_sample) or self.mechanism.is_categorical:
+        if not (self.mechanism._is_elementwise and self.mechanism._can_sample) or self.mechanism._is_categorical:
             remedy = "Pass noise such as dpjax.DiscreteLaplace(scale), rounded or clamped if it was."
             fail("mechanism", name_of(self.mechanism), "noise on each count by itself", remedy, error=TypeError)
         object.__setattr__(self, "gives_zero", can_give_zero(self.mechanism))
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The noise, and where there is none."""
-        return f"{self.mechanism.words()}, but none on counts of 0"
+        return f"{self.mechanism.promise.words()}, but none on counts of 0"
 
-    def promise(self, sums: Sums) -> NoReturn:
+    def _promise_of(self, sums: Sums) -> NoReturn:
         """None: counts of 0 are published as they are."""
         del sums
         raise Unpromised("Counts of 0 are published as they are.")
 
-    def json_fields(self) -> dict[str, Any]:
+    def _json_fields(self) -> dict[str, Any]:
         """The mechanism; the rest follows from it."""
         return {"mechanism": self.mechanism}
 
     @property
-    def layers(self) -> Any:
+    def _layers(self) -> Any:
         """The mechanism alone, which checks values by those that it wraps: a 0 need be no value of theirs."""
         yield self
 
@@ -88,7 +88,7 @@ class KeptZeros(Mechanism):
         others = np.asarray(value) != 0
         if others.any():
             own = jax.tree.map(lambda leaf: leaf[others] if np.shape(leaf) == others.shape else leaf, self.mechanism)
-            for layer in own.layers:
+            for layer in own._layers:
                 layer.check_value(argument, value[others])
 
     @property
@@ -125,10 +125,10 @@ class KeptZeros(Mechanism):
 def can_give_zero(mechanism: Mechanism) -> bool:
     """Whether noise leads to 0 with positive probability, and 0 is one of the values that can be released."""
     near, error = map(np.array, NEAR_ZERO)
-    if np.any(mechanism.to_atoms(near[None], error[None])):
+    if np.any(mechanism._to_atoms(near[None], error[None])):
         return False
     try:
-        for layer in mechanism.layers:
+        for layer in mechanism._layers:
             layer.check_value("value", jnp.zeros(()))
     except ValueError as refusal:
         if not is_refusal(refusal):

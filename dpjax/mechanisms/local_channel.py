@@ -95,18 +95,18 @@ class LocalChannel(Mechanism):
         return PossibleSums(categories=int(self.log_probabilities.shape[-2]))
 
     @property
-    def can_sample(self) -> bool:
+    def _can_sample(self) -> bool:
         """Whether all possible reports are listed."""
         return self.complete
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The numbers of reports and categories."""
         categories = quantity(int(self.log_probabilities.shape[-2]), "category").replace("categorys", "categories")
         listed = "possible reports" if self.complete else "reports that occurred"
         own = "" if self.log_probabilities.ndim == 2 else ", which each record has of its own"
         return f"one of {self.num_categories:,} {listed}, by its probability in each of {categories}{own}"
 
-    def local_epsilon(self, num_coordinates: int) -> float:
+    def _local_epsilon(self, num_coordinates: int) -> float:
         """The largest log ratio of the probabilities of one report in two categories."""
         if self.largest_ratio is not None:
             return num_coordinates * self.largest_ratio
@@ -146,14 +146,14 @@ class LocalChannel(Mechanism):
         category = as_integers("statistic", statistic)
         return jax.random.categorical(key, self.log_probabilities[category]).astype(category.dtype)
 
-    def json_fields(self) -> dict[str, Any]:
+    def _json_fields(self) -> dict[str, Any]:
         """The fields, with a number in place of the logarithm of 0."""
         finite = jnp.where(self.log_probabilities > -jnp.inf, self.log_probabilities, 0.0)
         text = np.where(np.isneginf(self.log_probabilities), IMPOSSIBLE, np.asarray(finite, np.float64))
-        return super().json_fields() | {"log_probabilities": text}
+        return super()._json_fields() | {"log_probabilities": text}
 
     @classmethod
-    def from_json_fields(cls, **values: Any) -> Self:
+    def _from_json_fields(cls, **values: Any) -> Self:
         """The channel of these fields."""
         given = np.asarray(values.pop("log_probabilities"), np.float64)
         return cls(jnp.asarray(np.where(given <= IMPOSSIBLE, -np.inf, given)), **values)

@@ -84,17 +84,17 @@ class Modulo(Mechanism):
         object.__setattr__(self, "modulus", modulus)
         object.__setattr__(self, "reach", reach_of(noise, 1 if noise.integer_noise else modulus, MAX_WRAPS * modulus))
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The noise, and the modulus."""
-        return f"{self.mechanism.words()}, then taken modulo {self.modulus:,}"
+        return f"{self.mechanism.promise.words()}, then taken modulo {self.modulus:,}"
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """That of the noise: a residue is processing afterwards."""
-        return self.mechanism.promise(sums)
+        return self.mechanism.promise.of_sums(sums)
 
-    def json_fields(self) -> dict[str, Any]:
+    def _json_fields(self) -> dict[str, Any]:
         """What the JSON text holds beside the name: the reach follows from it."""
-        return {name: value for name, value in super().json_fields().items() if name != "reach"}
+        return {name: value for name, value in super()._json_fields().items() if name != "reach"}
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the value is a residue."""

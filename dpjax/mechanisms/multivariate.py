@@ -75,20 +75,20 @@ class MultivariateGaussian(Mechanism):
         object.__setattr__(self, "covariance", covariance)
         object.__setattr__(self, "root", jnp.linalg.cholesky(covariance))
 
-    def json_fields(self) -> dict[str, Any]:
+    def _json_fields(self) -> dict[str, Any]:
         """The covariance, and the promise; the root follows."""
         return {"covariance": self.covariance, "privacy": self.privacy}
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The standard deviations."""
         deviations = amount(np.sqrt(np.diag(np.asarray(self.covariance))))
         return f"Gaussian of standard deviation {deviations}, correlated between the numbers"
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """ρ = Δ₂² / 2λ, where λ is the variance of the noise in the direction in which it is least."""
         return concentrated(self._least_deviation(), sums.sensitivity(2))
 
-    def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float]:
+    def _noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float]:
         """The standard deviation in the direction in which it is least, and the largest value."""
         del n, radius
         return noise_and_value(self._least_deviation(), value)
@@ -104,7 +104,7 @@ class MultivariateGaussian(Mechanism):
         exact = as_floating(statistic)
         return exact + product(self.root, jax.random.normal(key, exact.shape, exact.dtype))
 
-    def normal_covariance(self, size: int) -> np.ndarray:
+    def _normal_covariance(self, size: int) -> np.ndarray:
         """The covariance [d, d]."""
         del size
         return np.asarray(self.covariance, float)
@@ -172,15 +172,15 @@ class KNormLinf(Mechanism):
         check_number("scale", self.scale)
         checked_scale(self.scale, "Pass b = the largest change of any sum / epsilon.")
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The norm and the scale."""
         return f"K-norm noise of the maximum norm, of scale {amount(self.scale)}"
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """ε = Δ∞ / b: one record moves counts by at most 1, and other sums by at most Δ₂."""
         return pure((1.0 if sums.num_bins is not None else sums.sensitivity(2)) / float(self.scale))
 
-    def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float]:
+    def _noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float]:
         """The scale, and the largest value."""
         del n, radius
         return noise_and_value(self.scale, value)

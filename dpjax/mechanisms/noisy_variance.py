@@ -70,10 +70,10 @@ class NoisyVariance(Mechanism):
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the noise can lead to the published variance."""
-        for layer in self.on_variance.layers:
+        for layer in self.on_variance._layers:
             layer.check_value(argument, value)
 
-    def check_drawn(self, argument: str, value: Array, dimension: int) -> None:
+    def _check_drawn(self, argument: str, value: Array, dimension: int) -> None:
         """Raise unless the statistic is two sums."""
         del argument, value
         if dimension != 2:
@@ -84,11 +84,11 @@ class NoisyVariance(Mechanism):
                 "Use dpjax.releases.variance.",
             )
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The noise on the variance."""
-        return f"none on the sums; on their variance, of divisor {self.degrees:,}, {self.on_variance.words()}"
+        return f"none on the sums; on their variance, of divisor {self.degrees:,}, {self.on_variance.promise.words()}"
 
-    def promise(self, sums: Sums) -> NoReturn:
+    def _promise_of(self, sums: Sums) -> NoReturn:
         """Nothing that follows from the release alone.
 
         Raises
@@ -99,9 +99,9 @@ class NoisyVariance(Mechanism):
         del sums
         raise Unpromised("It depends on how far one record can move the variance")
 
-    def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float] | None:
+    def _noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float] | None:
         """The scale of the noise, and the largest mean square, of distances up to a bound with this radius."""
-        found = self.on_variance.noise_and_sum(value, n, radius)
+        found = self.on_variance._noise_and_sum(value, n, radius)
         if found is None or radius is None:
             return found
         # The radius r of h and h² is that of one record at the bound h: r² = h² + h⁴.
@@ -125,6 +125,6 @@ class NoisyVariance(Mechanism):
 def check_on_variance(argument: str, noise: Any) -> None:
     """Raise unless noise can be on a variance: real, on one number."""
     known = as_mechanism(noise)
-    if not (is_mechanism(noise) and known.is_elementwise) or known.integer_noise or known.sums.known:
+    if not (is_mechanism(noise) and known._is_elementwise) or known.integer_noise or known.sums.known:
         remedy = "Pass the noise on the variance, such as dpjax.Laplace(scale)."
         fail(argument, name_of(noise), "a mechanism that adds real noise to one number", remedy, error=TypeError)

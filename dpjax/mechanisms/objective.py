@@ -79,7 +79,7 @@ class ObjectivePerturbation(Mechanism):
         """The number d of coefficients."""
         return int(self.regularization.shape[-1])
 
-    def check_drawn(self, argument: str, value: Array, dimension: int) -> None:
+    def _check_drawn(self, argument: str, value: Array, dimension: int) -> None:
         """Raise unless the statistic is a gradient and a triangle."""
         del argument, value
         d = self.value_size
@@ -87,13 +87,13 @@ class ObjectivePerturbation(Mechanism):
             expected = f"{d + triangle_size(d)}: gradient and upper triangle of the Hessian for {d} coefficients"
             fail("statistic", f"{dimension} coordinates", expected, "Use dpjax.releases.objective_perturbation.")
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The noise and the penalty."""
         penalty = f"penalties of {amount(self.regularization)}"
         fitted = f"{quantity(self.value_size, 'coefficient')} fitted with {penalty} and a random linear term"
-        return f"none on the sums; {fitted}: {self.linear_term.words()}"
+        return f"none on the sums; {fitted}: {self.linear_term.promise.words()}"
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """Nothing that follows from the release alone.
 
         Raises

@@ -52,6 +52,9 @@ class PossibleSums(NamedTuple):
         How many categories 0, ..., c - 1 a single record may have, all others being impossible; None if any may be.
     num_records
         The number of records that the distribution is of, which must be the release's; None if it is of any.
+    log_density_by_bin
+        ``(value, counts, n) -> [m]``: what each bin adds to the log-density of values [k] in [0, 1], given its count
+        [m] of n records. For a value whose log-density, given the counts of equal bins, is a sum over the bins.
 
     Examples
     --------
@@ -70,3 +73,4 @@ class PossibleSums(NamedTuple):
     whole: Callable[[int], tuple[slice, ...]] = none_whole
     categories: int | None = None
     num_records: int | None = None
+    log_density_by_bin: Callable[[Array, Array, Array], Array] | None = None

@@ -8,7 +8,7 @@ import numpy as np
 from dpjax.mechanisms.calibration import zcdp_rho
 from dpjax.mechanisms.privacy import Neighbours
 
-__all__ = ["Promise", "Sums", "Unpromised", "concentrated", "pure", "smallest"]
+__all__ = ["Promise", "Promised", "Sums", "Unpromised", "concentrated", "pure", "smallest"]
 
 
 class Unpromised(Exception):
@@ -53,6 +53,46 @@ class Sums(NamedTuple):
     n: int | None
     num_bins: int | None
     is_whole: bool
+
+
+def no_words() -> str:
+    """Words for noise of which none are given."""
+    return "of a kind that is not described"
+
+
+def unpromised(sums: Any) -> Promise:
+    """Nothing is known to be promised."""
+    del sums
+    raise Unpromised("What the mechanism promises is not known.")
+
+
+class Promised(NamedTuple):
+    """What a mechanism promises, and in what words its noise is described.
+
+    Attributes
+    ----------
+    words
+        ``() -> str``: the distribution of the noise, in words that follow "Noise:".
+    of_sums
+        ``sums -> promise``: the `Promise` of the `Sums` that are released by the
+        mechanism. It raises `Unpromised` if nothing follows.
+    local_epsilon
+        ``num_coordinates -> ε``: the largest log ratio between the densities of one record's value of so many numbers,
+        whatever the two values of the record. It raises `Unpromised` if that is not known.
+    stated
+        The `dpjax.mechanisms.Privacy` that was stated with the release, or None.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> dpjax.Laplace(2.0).promise.words()
+    'Laplace of scale 2'
+    """
+
+    words: Callable[[], str] = no_words
+    of_sums: Callable[[Any], Promise] = unpromised
+    local_epsilon: Callable[[int], float] = unpromised  # type: ignore[assignment]
+    stated: Any = None
 
 
 def pure(epsilon: float) -> Promise:

@@ -113,33 +113,34 @@ class Quotient(Mechanism):
         check_pair(self.numerator, self.denominator)
         object.__setattr__(self, "terms", terms_for(self.numerator, self.denominator))
 
-    def json_fields(self) -> dict[str, Any]:
+    def _json_fields(self) -> dict[str, Any]:
         """What the JSON text holds beside the name: the number of terms follows from it."""
-        return {name: value for name, value in super().json_fields().items() if name != "terms"}
+        return {name: value for name, value in super()._json_fields().items() if name != "terms"}
 
     @property
     def value_size(self) -> int:
         """The number k of quotients."""
         return self.size
 
-    def check_drawn(self, argument: str, value: Array, dimension: int) -> None:
+    def _check_drawn(self, argument: str, value: Array, dimension: int) -> None:
         """Raise unless the statistic has k numerators and k denominators."""
         del argument, value
         if dimension != 2 * self.size:
             expected = f"{2 * self.size}: {quantity(self.size, 'numerator')}, then as many denominators"
             fail("statistic", f"{dimension} coordinates", expected, "Use dpjax.releases.quotient.")
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The noise of both sums."""
-        below = f"on its denominator {self.denominator.words()}"
-        return f"on the numerator of each quotient {self.numerator.words()}, {below}; the noisy sums were not published"
+        below = f"on its denominator {self.denominator.promise.words()}"
+        above = f"on the numerator of each quotient {self.numerator.promise.words()}"
+        return f"{above}, {below}; the noisy sums were not published"
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """That of the noisy sums: one kind of noise at its least scale; two kinds each as if it alone had the sums."""
         if type(self.numerator) is type(self.denominator):
             least = min(smallest(self.numerator.scale), smallest(self.denominator.scale))
-            return type(self.numerator)(least).promise(sums)
-        return Promise(None, self.numerator.promise(sums).rho + self.denominator.promise(sums).rho)
+            return type(self.numerator)(least).promise.of_sums(sums)
+        return Promise(None, self.numerator.promise.of_sums(sums).rho + self.denominator.promise.of_sums(sums).rho)
 
     @property
     def sums(self) -> PossibleSums:
@@ -152,7 +153,7 @@ class Quotient(Mechanism):
         places = (self.numerator, slice(0, half)), (self.denominator, slice(half, size))
         return tuple(where for noise, where in places if noise.integer_noise)
 
-    def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float]:
+    def _noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float]:
         """Those of the sum that is rounded more coarsely, if denominators are at most the number of records."""
         del radius
         pairs = noise_and_value(self.numerator.scale, value * n), noise_and_value(self.denominator.scale, np.array(n))

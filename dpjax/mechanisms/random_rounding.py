@@ -60,11 +60,11 @@ class RandomRounding(Mechanism):
     def __post_init__(self) -> None:
         check_count("base", self.base, "Pass the base that was published, such as 3 or 5.", least=2)
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The base."""
         return f"random rounding to multiples of {self.base}, without bias"
 
-    def promise(self, sums: Sums) -> NoReturn:
+    def _promise_of(self, sums: Sums) -> NoReturn:
         """None: the count is known to less than the base."""
         del sums
         raise Unpromised(NO_PRIVACY)

@@ -91,14 +91,14 @@ class RandomizedResponse(Mechanism):
         assert self.num_categories is not None
         return self.num_categories
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The number of categories, and how often the true one is released."""
         if self.matrix is not None:
             return f"randomized response by a matrix of {self.num_categories} categories"
         kept = f"the true one of {self.num_categories} categories with probability {amount(self.keep)}"
         return f"randomized response, {kept}"
 
-    def local_epsilon(self, num_coordinates: int) -> float:
+    def _local_epsilon(self, num_coordinates: int) -> float:
         """The largest log ratio of the probabilities of one answer given two values, times the number of answers."""
         return num_coordinates * (_keep_epsilon(self) if self.matrix is None else _matrix_epsilon(self.matrix))
 

@@ -105,7 +105,7 @@ class ReportSums(Mechanism):
         """Counts of n persons, which are near their unbiased estimates."""
         return PossibleSums(near=self._estimates, whole=all_whole, num_records=self.n)
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """Both probabilities."""
         kept = f"each of {quantity(self.n, 'person')} reported a bit, 1 with probability {amount(self.keep)}"
         words = f"{kept} where they count and {amount(self.flip)} where not"
@@ -116,7 +116,7 @@ class ReportSums(Mechanism):
             words += f"; what counts is a permanent bit, 1 with probability {ones}"
         return words
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """That of the bits: of two columns that one person moves between, or of all that they can move."""
         if sums.neighbours != "replace-one":
             raise Unpromised("The number of reports is public.")
@@ -168,7 +168,7 @@ class ReportSums(Mechanism):
         """The log-probability [] of the sums [d] given the counts [d]."""
         return jnp.sum(self.log_density_terms(value, statistic))
 
-    def tabulated(self, value: Array) -> Mechanism:
+    def _tabulated(self, value: Array) -> Mechanism:
         """A table of the log-probabilities of the sums [d] given all counts; itself if the table were large."""
         if self.n > MOST_TABULATED:
             return self

@@ -91,13 +91,13 @@ class Rounded(Mechanism):
             remedy = "Integer noise on whole numbers gives whole numbers."
             check_array("step", self.step, lambda array: array == np.round(array), "whole numbers", remedy)
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The noise, and the step."""
-        return f"{self.mechanism.words()}, then rounded to multiples of {amount(self.step)}"
+        return f"{self.mechanism.promise.words()}, then rounded to multiples of {amount(self.step)}"
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """That of the noise: rounding what is noisy already costs nothing."""
-        return self.mechanism.promise(sums)
+        return self.mechanism.promise.of_sums(sums)
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the value is a multiple of the step."""
@@ -112,12 +112,12 @@ class Rounded(Mechanism):
         remedy = "Values that were rounded are such multiples: check the step, and the units of both."
         check_array(argument, value, is_multiple, f"multiples of {amount(step)}", remedy)
 
-    def largest_below(self, threshold: float) -> Any:
+    def _largest_below(self, threshold: float) -> Any:
         """The largest multiple [] or [d] of the step below a threshold."""
         step = np.asarray(self.step, float)
         return step * (np.ceil(threshold / step - NEAR_MULTIPLE) - 1)
 
-    def to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
+    def _to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
         """The value [d] moved to a multiple of the step if that is within its error [d]."""
         step = np.asarray(self.step, float)
         return where_near(value, step * np.round(value / step), error)

@@ -92,7 +92,7 @@ class Selection(Mechanism):
         expected, remedy = "the number of a candidate, 0, 1, ...", "Pass the index of the candidate, not its value."
         check_array(argument, value, lambda array: (array >= 0) & (array == array.round()), expected, remedy)
 
-    def check_drawn(self, argument: str, value: Array, dimension: int) -> None:
+    def _check_drawn(self, argument: str, value: Array, dimension: int) -> None:
         """Raise unless the number is that of one of the candidates."""
         k = num_candidates(self.utilities, dimension)
         expected, remedy = f"a whole number from 0 to {k - 1}", f"There are {k} candidates, counted from 0."
@@ -181,11 +181,11 @@ class ExponentialMechanism(Selection):
         """Gumbel noise, of which the winner is a draw from the softmax."""
         return RACES["gumbel"]
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The mechanism, ε and Δ."""
         return self._choice_in_words("the exponential mechanism")
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """ε-DP with ρ = ε² / 8."""
         return narrow(self.epsilon_of(sums))
 
@@ -231,11 +231,11 @@ class PermuteAndFlip(Selection):
         """Exponential noise."""
         return RACES["exponential"]
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The mechanism, ε and Δ."""
         return self._choice_in_words("permute-and-flip")
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """ε-DP."""
         return pure(self.epsilon_of(sums))
 
@@ -288,11 +288,11 @@ class ReportNoisyMax(Selection):
         """The noise that was named."""
         return RACES[self.family]
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The mechanism with its noise, ε and Δ."""
         return self._choice_in_words(f"report noisy max with {self.family} noise")
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """ε-DP; with Gumbel noise what the exponential mechanism promises."""
         return (narrow if self.family == "gumbel" else pure)(self.epsilon_of(sums))
 

@@ -51,9 +51,9 @@ def width(
     noise_alone
         Whether the draws are of the noise inside all wrappers, around 0.
     """
-    if not mechanism.can_sample:
+    if not mechanism._can_sample:
         return width_by_density(mechanism, value)
-    source, statistic = (mechanism.innermost, jnp.zeros_like(value)) if noise_alone else (mechanism, value)
+    source, statistic = (mechanism._innermost, jnp.zeros_like(value)) if noise_alone else (mechanism, value)
     return measure(jax.vmap(source.sample, in_axes=(0, None))(jax.random.split(key, num_draws), statistic))
 
 
@@ -80,7 +80,7 @@ def width_by_density(mechanism: Any, value: Array) -> Array:
         The value.
     """
     steps = jnp.exp2(jnp.arange(*DOUBLINGS)).astype(value.dtype)
-    if mechanism.is_elementwise:
+    if mechanism._is_elementwise:
         found = jax.vmap(lambda step: mechanism.log_density_terms(value, value + step))(steps)
     else:
         found = jax.vmap(lambda step: jnp.full(value.shape, mechanism.log_density(value, value + step)))(steps)

@@ -85,11 +85,11 @@ class Staircase(Additive):
         """Δ / ε, the scale of the Laplace noise of the same promise."""
         return jnp.asarray(self.sensitivity) / jnp.asarray(self.epsilon)
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The promise that the steps were made for."""
         return f"staircase of ε = {amount(self.epsilon)} for sums that move by at most {amount(self.sensitivity)}"
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """ε for each step that a count moves over."""
         if sums.num_bins is None:
             raise Unpromised(COUNTS_ALONE)
@@ -193,11 +193,11 @@ class Tulap(Additive):
         remedy = "Pass 1 / ε; for a geometric ratio b, -1 / log(b)."
         object.__setattr__(self, "scale", checked_scale(self.scale, remedy))
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The family and its scale."""
         return f"Tulap of scale {amount(self.scale)}"
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """ε = Δ₁ / scale of counts."""
         if sums.num_bins is None:
             raise Unpromised(COUNTS_ALONE)

@@ -130,16 +130,16 @@ class SumOf(Additive):
         """The sum of the variances."""
         return reduce(add, (jnp.asarray(source.noise.variance()) for source in self.mechanisms))
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The noise of each source."""
-        return "the sum of " + " and ".join(source.words() for source in self.mechanisms)
+        return "the sum of " + " and ".join(source.promise.words() for source in self.mechanisms)
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """That of Normal noise of the whole variance; else, at least, the best of what each source promises alone."""
         if self._is_normal:
-            return Gaussian(self.scale).promise(sums)
+            return Gaussian(self.scale).promise.of_sums(sums)
         whole = sums.is_whole or self.integer_noise
-        promises = [source.promise(sums) for source in self.mechanisms if whole or not source.integer_noise]
+        promises = [source.promise.of_sums(sums) for source in self.mechanisms if whole or not source.integer_noise]
         epsilons = [one.epsilon for one in promises if one.epsilon is not None]
         return Promise(min(epsilons, default=None), min(one.rho for one in promises))
 
@@ -153,9 +153,9 @@ class SumOf(Additive):
         except ValueError:
             raise NotImplementedError(f"{name_of(self)} has no real noise of the same variance") from None
 
-    def json_fields(self) -> dict[str, Any]:
+    def _json_fields(self) -> dict[str, Any]:
         """What the JSON text holds beside the name; the rest follows from it."""
-        return {name: value for name, value in super().json_fields().items() if name not in ("widths", "is_even")}
+        return {name: value for name, value in super()._json_fields().items() if name not in ("widths", "is_even")}
 
     def log_noise(self, noise: Array) -> Array:
         """The log-density of each coordinate's noise [..., d]; ``-inf`` where integer noise is not an integer."""

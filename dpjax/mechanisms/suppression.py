@@ -71,11 +71,11 @@ class PrimarySuppression(Mechanism):
         check_array("code", self.code, lambda code: ~self._is_published(code), "no published count", remedy)
         object.__setattr__(self, "code", float(self.code))
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """Which counts are suppressed."""
         return f"none, but counts from {self.least} to {self.limit - 1} are suppressed"
 
-    def promise(self, sums: Sums) -> NoReturn:
+    def _promise_of(self, sums: Sums) -> NoReturn:
         """None: most counts are published as they are."""
         del sums
         raise Unpromised("Counts are published as they are where they are not suppressed.")

@@ -65,13 +65,13 @@ class Truncated(Bounded):
         "Check the bounds; values that were clamped at them are those of dpjax.mechanisms.Censored."
     )
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The noise, and the bounds."""
         bounds = {"at least": self.lower, "at most": self.upper}
         kept = " and ".join(f"{side} {amount(bound)}" for side, bound in bounds.items() if bound is not None)
-        return f"{self.mechanism.words()}, drawn anew until the value is {kept}"
+        return f"{self.mechanism.promise.words()}, drawn anew until the value is {kept}"
 
-    def promise(self, sums: Sums) -> NoReturn:
+    def _promise_of(self, sums: Sums) -> NoReturn:
         """None: how often noise is drawn anew depends on the sum."""
         del sums
         raise Unpromised("Noise that is drawn anew until the value fits depends on the sum in more than its place.")

@@ -56,15 +56,15 @@ class VectorLaplace(Mechanism):
         check_privacy(self.privacy)
         check_positive_number("scale", self.scale, "Pass the scale β; β = sensitivity / epsilon.")
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The family and its scale."""
         return f"a vector of density ∝ exp(-|b| / β), of scale β = {amount(self.scale)}"
 
-    def promise(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: Sums) -> Promise:
         """ε = Δ₂ / β."""
         return pure(sums.sensitivity(2) / float(self.scale))
 
-    def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float]:
+    def _noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float]:
         """The scale, and the largest value."""
         del n, radius
         return noise_and_value(self.scale, value)

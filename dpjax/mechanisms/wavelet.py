@@ -120,16 +120,16 @@ class HaarWavelet(Mechanism):
         check_positive("scale", self.scale, "haar_scale(epsilon, resolution) computes one.")
         check_count("resolution", self.resolution, "Pass the finest level J.", least=0)
 
-    def words(self) -> str:
+    def _words(self) -> str:
         """The noise of the coefficients, and how many levels these have."""
         return f"Laplace of scale {amount(self.scale)} on Haar coefficients to level {self.resolution}"
 
-    def local_epsilon(self, num_coordinates: int) -> float:
+    def _local_epsilon(self, num_coordinates: int) -> float:
         """ε = Δ₁ / b of all coefficients."""
         del num_coordinates
         return haar_sensitivity(self.resolution) / smallest(self.scale)
 
-    def noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float]:
+    def _noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float]:
         """The scale, and the largest value."""
         del n, radius
         return noise_and_value(self.scale, value)

@@ -68,7 +68,7 @@ def bin_release(release: Release) -> Binned:
     if not isinstance(release.statistic, Histogram):
         remedy = "Mixtures read the release of dpjax.statistics.histogram(field, edges)."
         fail("statistic", type(release.statistic).__name__, "a histogram", remedy, error=TypeError)
-    if release.mechanism.is_binned:
+    if release.mechanism.sums.log_density_by_bin is not None:
         check_equal_bins(release.statistic.edges)
     check_number_known(release, "Mixtures have none for it: pass the number of records, if it is public.")
     gains = jnp.diff(tabulate(release.mechanism, release.value, release.statistic.dimension, release.n), axis=1)
@@ -87,10 +87,11 @@ def tabulate(mechanism: Any, value: Array, num_bins: int, n: int) -> Array:
 
 def add_up(mechanism: Mechanism, value: Array, n: int) -> Any:
     """The function ``counts [m] -> [m]`` that gives each bin's contribution to the log-density."""
-    if mechanism.is_binned:
+    by_bin = mechanism.sums.log_density_by_bin
+    if by_bin is not None:
         total = jnp.asarray(n, value.dtype)
-        return lambda counts: mechanism.log_density_by_bin(value, counts, total)
-    if mechanism.is_opaque or not mechanism.is_elementwise:
+        return lambda counts: by_bin(value, counts, total)
+    if mechanism._is_opaque or not mechanism._is_elementwise:
         remedy = "Use mechanisms.SmoothedHistogram, additive noise such as dpjax.Laplace, or give it log_density_terms."
         fail("mechanism", name_of(mechanism), "one whose log-density is a sum over bins", remedy, error=TypeError)
     return lambda counts: mechanism.log_density_terms(value, counts)

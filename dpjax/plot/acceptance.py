@@ -65,7 +65,7 @@ def epsilon_of(release: PrivateRelease) -> float | None:
         return found
     if len(release.parts) != 1:
         return None
-    stated = release.parts[0].mechanism.stated_privacy
+    stated = release.parts[0].mechanism.promise.stated
     if stated is None or stated.notion not in ("pure", "local") or stated.epsilon is None:
         return None
     return float(stated.epsilon) * (1 if stated.neighbours == "replace-one" else 2)

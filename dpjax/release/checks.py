@@ -45,7 +45,7 @@ def as_local_values(values: Any, channel: Any, argument: str) -> Array:
     array = jnp.asarray(values)
     if array.ndim not in (1, 2):
         fail(argument, f"shape {list(array.shape)}", "shape [n] or [n, k]", remedy)
-    whole = jnp.issubdtype(array.dtype, jnp.integer) and (channel.sums.known or channel.innermost.noise is None)
+    whole = jnp.issubdtype(array.dtype, jnp.integer) and (channel.sums.known or channel._innermost.noise is None)
     return array.astype(jnp.result_type(int if whole else float))
 
 
@@ -63,10 +63,10 @@ def check_mechanism(argument: str, mechanism: Any, shape: tuple[int, ...], n: in
     """
     check_is_mechanism(argument, mechanism)
     for name, part, part_shape in _named_parts(argument, as_mechanism(mechanism), shape):
-        if part.is_opaque and not is_hashable(part):
+        if part._is_opaque and not is_hashable(part):
             remedy = "Register it with dpjax.mechanisms.frozen_pytree, or make it hashable (frozen=True)."
             fail(name, name_of(part), "a pytree or a hashable object", remedy, error=TypeError)
-        if not part.is_opaque:
+        if not part._is_opaque:
             _check_parameter_shapes(name, part, part_shape, n)
 
 
@@ -81,14 +81,14 @@ def is_hashable(value: Any) -> bool:
 
 def check_sampler(argument: str, mechanism: Any) -> None:
     """Raise unless values can be drawn from the mechanism."""
-    if not mechanism.can_sample:
+    if not mechanism._can_sample:
         given, remedy = f"{name_of(mechanism)}, which has no `sample`", "Give it sample(key, statistic), or do without."
         fail(argument, given, "a mechanism that releases and predictions can be drawn from", remedy, error=TypeError)
 
 
 def check_summed(mechanism: Any, value: Array, total: jax.ShapeDtypeStruct) -> None:
     """Raise unless the mechanism releases such a value given such a summed statistic."""
-    if mechanism.is_categorical:
+    if mechanism._is_categorical:
         remedy = "It releases one category per record: use LocalRelease(values, channel)."
         fail("mechanism", name_of(mechanism), "a mechanism for one summed value", remedy, error=TypeError)
     shapes = _evaluated_shapes(mechanism, value, total)
@@ -105,7 +105,7 @@ def check_number(n: Any, mechanism: Any, statistic: Any) -> None:
     for part, _ in mechanism.parts or ((mechanism, None),):
         if part.sums.num_records not in (None, n):
             remedy = "Pass the number of records that the value is of, to the mechanism and as n."
-            fail("n", repr(n), f"{part.sums.num_records}, as {name_of(part.innermost)} has", remedy)
+            fail("n", repr(n), f"{part.sums.num_records}, as {name_of(part._innermost)} has", remedy)
 
 
 def check_value(argument: str, value: Array, mechanism: Any) -> None:
@@ -118,7 +118,7 @@ def check_value(argument: str, value: Array, mechanism: Any) -> None:
         expected = "whole numbers, which may be negative"
         remedy = "Undo any rescaling (multiply a mean by n), or use Laplace or Gaussian for values that are not counts."
         check_array(argument, value, lambda array: array == np.round(array), expected, remedy)
-    for layer in mechanism.layers:
+    for layer in mechanism._layers:
         layer.check_value(argument, value)
 
 
@@ -131,7 +131,7 @@ def check_statistic(statistic: Any, mechanism: Any, value: Array) -> jax.ShapeDt
         remedy = "Programs are compiled for a statistic: make it a function or a frozen dataclass."
         fail("statistic", name_of(statistic), "a hashable function of one record", remedy, error=TypeError)
     dimension = dimension_of(statistic)
-    size = mechanism.drawn_size
+    size = mechanism._drawn_size
     if size is not None:
         return _check_drawn(statistic, mechanism, size, value)
     if dimension is not None and (dimension,) != value.shape:
@@ -149,8 +149,8 @@ def _check_drawn(statistic: Any, mechanism: Any, size: int, value: Array) -> jax
     if dimension is None:
         remedy = "Pass one of dpjax.statistics, such as dpjax.statistics.histogram(field, edges)."
         fail("statistic", name_of(statistic), "a statistic that has a dimension", remedy)
-    for layer in mechanism.layers:
-        layer.check_drawn("value", value, dimension)
+    for layer in mechanism._layers:
+        layer._check_drawn("value", value, dimension)
     return jax.ShapeDtypeStruct((dimension,), value.dtype)
 
 
@@ -241,7 +241,7 @@ def _coarseness(value: Array, mechanism: Any, n: int, statistic: Any = None) -> 
     """What is wrong with single precision for these values, if anything."""
     if is_traced(mechanism):
         return None
-    found = mechanism.noise_and_sum(np.asarray(value), n, _radius(statistic))
+    found = mechanism._noise_and_sum(np.asarray(value), n, _radius(statistic))
     if found is None or found[0] >= COARSEST_SUM * found[1]:
         return None
     return f"noise of scale {found[0]:.3g} on numbers up to {found[1]:.3g}, which float32 rounds too coarsely"
@@ -274,7 +274,7 @@ def _check_parameter_shapes(argument: str, mechanism: Any, shape: tuple[int, ...
     for (path, leaf), axis in zip(jax.tree_util.tree_leaves_with_path(mechanism), axes, strict=True):
         given = jnp.shape(leaf)
         of_one = given if axis is None else given[1:]
-        is_noise = mechanism.innermost.noise is not None
+        is_noise = mechanism._innermost.noise is not None
         if (is_noise and of_one not in ((), shape)) or (axis is not None and given[0] != n):
             possible = [(), shape] if is_noise else [of_one]
             possible += [] if n is None else [(n, *possible[-1])]
@@ -292,7 +292,7 @@ def _evaluated_shapes(
     try:
         density = jax.eval_shape(lambda given, total: mechanism.log_density(given, total), like, total)
         sample = like
-        if mechanism.can_sample:
+        if mechanism._can_sample:
             sample = jax.eval_shape(lambda one_key, given: mechanism.sample(one_key, given), key, total)
     except Exception as error:  # whatever a mechanism of the user's own may raise
         given = (

@@ -81,7 +81,7 @@ def describe(release: Release | LocalRelease | Microdata) -> str:
         fail("release", name_of(release), "a release", remedy, error=TypeError)
     what, size = sentence(words_of(release.statistic)), quantity(len(release.value), "number")
     lines = [f"{what}, over {number_in_words(release.n)}: {size}."]
-    lines += [f"Noise: {release.mechanism.words()}."]
+    lines += [f"Noise: {release.mechanism.promise.words()}."]
     lines += [f"{words}: {what_is_kept(release, relation)}." for relation, words in RELATIONS.items()]
     whole = [release.mechanism] if release.mechanism.parts is not None else []
     return "\n".join([*lines, stated([*whole, *mechanisms(release)])])
@@ -95,7 +95,7 @@ def local_lines(release: LocalRelease) -> list[str]:
         kept = f"no promise is known. {str(reason).rstrip('.')}"
     return [
         f"The field {in_words(release.field, release.levels)} of n = {release.n:,} records, one released value each.",
-        f"Noise: {release.channel.words()}.",
+        f"Noise: {release.channel.promise.words()}.",
         f"To each person, whatever two values are compared: {kept}.",
     ]
 
@@ -112,7 +112,7 @@ def microdata_lines(release: Microdata) -> list[str]:
             ends = f", of {quantity(release.n - gaps, 'record')}."
         else:
             ends = f"; missing in {quantity(gaps, 'record')}." if gaps else "."
-        lines.append(f"{in_words(field.field, field.levels)}: {field.channel.words()}{ends}")
+        lines.append(f"{in_words(field.field, field.levels)}: {field.channel.promise.words()}{ends}")
     try:
         kept = promise_in_words(promise_to_people(release))
     except Unpromised as reason:
@@ -184,7 +184,7 @@ def mechanisms(release: Release) -> list[Any]:
 
 def stated(found: list[Any]) -> str:
     """What was published of the promise, beside the noise."""
-    said = [layer.stated_privacy for one in found for layer in one.layers]
+    said = [layer.promise.stated for one in found for layer in one._layers]
     words = "; ".join(statement(one) for one in said if isinstance(one, Privacy))
     return f"Stated with the release: {words or 'nothing'}."
 
@@ -243,7 +243,7 @@ def promise(release: Release, neighbours: Neighbours) -> Promise:
     protected = [(part, sums) for part, sums in parts(release, neighbours) if not part.sums.known]
     if not protected:
         raise Unpromised("The sums were released as they are.")
-    return compose([part.promise(sums) for part, sums in protected])
+    return compose([part.promise.of_sums(sums) for part, sums in protected])
 
 
 def parts(release: Release, neighbours: Neighbours) -> list[tuple[Any, Sums]]:
@@ -269,7 +269,7 @@ def local_promise(release: FieldValues) -> Promise:
         If it does not follow from the release.
     """
     num_coordinates = int(np.prod(release.values.shape[1:], dtype=int))
-    epsilon = release.channel.local_epsilon(num_coordinates)
+    epsilon = release.channel.promise.local_epsilon(num_coordinates)
     if not isfinite(epsilon):
         raise Unpromised("Some answers are possible for some values only, and give them away.")
     return pure(epsilon)

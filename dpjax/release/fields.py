@@ -156,7 +156,7 @@ class FieldValues:
         try:
             density = jax.eval_shape(lambda released, true: channel.log_density(released, true), value, one)
             drawn = value
-            if channel.can_sample:
+            if channel._can_sample:
                 drawn = jax.eval_shape(lambda key, true: channel.sample(key, true), jax.random.key(0), one)
         except Exception as error:  # whatever a channel of the user's own may raise
             fail(name, given, expected, f"The channel says: {summarize_error(error)}")

@@ -122,7 +122,7 @@ def encode_mechanism(mechanism: Mechanism | Any) -> dict[str, Any]:
         remedy = "A mechanism of your own has no neutral description: store its parameters yourself."
         expected = f"one of {sorted(Mechanism.by_json_name)}"
         fail("mechanism", name_of(mechanism), expected, remedy, error=TypeError)
-    present = {key: value for key, value in mechanism.json_fields().items() if value is not None}
+    present = {key: value for key, value in mechanism._json_fields().items() if value is not None}
     return {"name": mechanism.json_name} | {key: _encode_parameter(key, value) for key, value in present.items()}
 
 
@@ -130,7 +130,7 @@ def decode_mechanism(entry: Any) -> Mechanism:
     """The mechanism of a description."""
     name, parameters = _split("mechanism", entry, Mechanism.by_json_name)
     decoded = {key: _decode_parameter(key, value) for key, value in parameters.items()}
-    return _build(f"mechanism {name!r}", Mechanism.by_json_name[name].from_json_fields, decoded)
+    return _build(f"mechanism {name!r}", Mechanism.by_json_name[name]._from_json_fields, decoded)
 
 
 def encode_statistic(statistic: Statistic) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def encode_statistic(statistic: Statistic) -> dict[str, Any]:
     if not isinstance(statistic, RecordStatistic) or statistic.json_name is None:
         function = getattr(statistic, "__qualname__", type(statistic).__qualname__)
         return {"name": "function", "function": f"{statistic.__module__}.{function}"}
-    arguments = {key: _encode_argument(value) for key, value in statistic.json_fields().items()}
+    arguments = {key: _encode_argument(value) for key, value in statistic._json_fields().items()}
     return {"name": statistic.json_name} | arguments
 
 
@@ -149,7 +149,7 @@ def decode_statistic(entry: Any) -> Statistic:
         fail("statistic", f"the function {entry.get('function')!r}, known by name only", "the function itself", remedy)
     name, arguments = _split("statistic", entry, RecordStatistic.by_json_name)
     decoded = {key: _decode_argument(value) for key, value in arguments.items()}
-    return _build(f"statistic {name!r}", RecordStatistic.by_json_name[name].from_json_fields, decoded)
+    return _build(f"statistic {name!r}", RecordStatistic.by_json_name[name]._from_json_fields, decoded)
 
 
 def choose_statistic(entry: Any, given: Statistic | None) -> Statistic:
@@ -187,7 +187,7 @@ def _decode_parameter(name: str, value: Any) -> Any:
         return [decode_mechanism(part) for part in value]
     if name == "utilities":
         kind, parameters = _split("utilities", value, Utilities.by_json_name)
-        return _build(f"utilities {kind!r}", Utilities.by_json_name[kind].from_json_fields, parameters)
+        return _build(f"utilities {kind!r}", Utilities.by_json_name[kind]._from_json_fields, parameters)
     if (name == "family" and isinstance(value, str)) or (name == "complete" and isinstance(value, bool)):
         return value
     return (
@@ -203,7 +203,7 @@ def _encode_utilities(utilities: Any) -> dict[str, Any]:
         remedy = "A function has no neutral description: store what it computes yourself."
         expected = f"one of {sorted(Utilities.by_json_name)}"
         fail("mechanism.utilities", name_of(utilities), expected, remedy, error=TypeError)
-    return {"name": utilities.json_name} | utilities.json_fields()
+    return {"name": utilities.json_name} | utilities._json_fields()
 
 
 def _encode_argument(value: Any) -> Any:

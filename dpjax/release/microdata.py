@@ -141,7 +141,7 @@ class Microdata(Described):
         }
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"`{name}` ({field.channel.words()})" for name, field in self.fields.items())
+        fields = ", ".join(f"`{name}` ({field.channel.promise.words()})" for name, field in self.fields.items())
         beside = [] if self.summed is None else ["beside: " + repr(self.summed).splitlines()[1]]
         return "\n".join([f"Microdata of {number_in_words(self.n)}", f"fields: {fields}", *beside])
 

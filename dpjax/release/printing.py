@@ -27,5 +27,5 @@ def show(kind: str, what: str, mechanism: Any, value: Any, n: Any) -> str:
     few = is_plain and np.size(value) <= SHOWN
     shape = f"{getattr(value, 'dtype', type(value).__name__)}{list(np.shape(value))}"
     shown = ", ".join(f"{number:g}" for number in np.ravel(value).tolist()) if few else shape
-    noise = mechanism.words() if is_plain else name_of(mechanism)
+    noise = mechanism.promise.words() if is_plain else name_of(mechanism)
     return f"{kind} of {number_in_words(n)}\nstatistic: {what}\nnoise: {noise}\nvalue: {shown}"

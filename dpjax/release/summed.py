@@ -144,7 +144,7 @@ class Release(Described):
     @property
     def is_noisy_sum(self) -> bool:
         """Whether the value is the summed statistic plus noise, rather than draws that the mechanism made given it."""
-        return self.mechanism.drawn_size is None
+        return self.mechanism._drawn_size is None
 
     @property
     def noisy_sum(self) -> Array:
@@ -289,7 +289,7 @@ def tabulated(release: PrivateRelease) -> PrivateRelease:
     """The release as a kernel needs it: with tables of what takes long to compute given the released value."""
     if not isinstance(release, Release):
         return release
-    mechanism = release.mechanism.tabulated(release.value)
+    mechanism = release.mechanism._tabulated(release.value)
     return release if mechanism is release.mechanism else replace(release, mechanism=mechanism)
 
 
@@ -339,7 +339,7 @@ def log_density_at(mechanism: Mechanism, value: Array, noisy_sum: Array, residua
 
 def log_densities_at(mechanism: Mechanism, value: Array, noisy_sum: Array, residuals: Array) -> Array:
     """The log-density [m] of the value given noisy sum − residual, for each column of residuals [d, m]."""
-    if mechanism.is_opaque or not mechanism.is_elementwise:
+    if mechanism._is_opaque or not mechanism._is_elementwise:
         return jax.vmap(partial(log_density_at, mechanism, value, noisy_sum), in_axes=1)(residuals)
     # Parameters [d] become [d, 1], so that the columns need neither a loop nor a transposition.
     columns = at_coordinates(mechanism, slice(None))

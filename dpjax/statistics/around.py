@@ -41,7 +41,7 @@ class Around(OneCell):
         return f"the counts of `{self.field}` at and between {number} from {self.points[0]:g} to {self.points[-1]:g}"
 
     @classmethod
-    def from_json_fields(cls, **values: Any) -> Self:
+    def _from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `around` makes of them."""
         return around(**values)  # type: ignore[return-value]
 

@@ -56,7 +56,7 @@ class Clipped(RecordStatistic):
         return f"{words_of(self.statistic)}, each scaled down to length {self.bound:.4g}"
 
     @classmethod
-    def from_json_fields(cls, **values: Any) -> Self:
+    def _from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `clipped` makes of them."""
         return clipped(**values)  # type: ignore[return-value]
 

@@ -84,7 +84,7 @@ class Scaled(RecordStatistic):
         return f"{words_of(self.statistic)}, times {self.factor:.4g}"
 
     @classmethod
-    def from_json_fields(cls, **values: Any) -> Self:
+    def _from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `scaled` makes of them."""
         return scaled(**values)  # type: ignore[return-value]
 
@@ -197,7 +197,7 @@ class Stacked(RecordStatistic, TakenAtValue):
         return "; ".join(map(words_of, self.statistics))
 
     @classmethod
-    def from_json_fields(cls, **values: Any) -> Self:
+    def _from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `stacked` makes of them."""
         return _stacked_of(**values)  # type: ignore[return-value]
 

@@ -45,7 +45,7 @@ class LogComposition(RecordStatistic):
         return f"the sums of the logarithms of the shares `{self.field}`, at least {self.lower:g} each"
 
     @classmethod
-    def from_json_fields(cls, **values: Any) -> Self:
+    def _from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `log_composition` makes of them."""
         return log_composition(**values)  # type: ignore[return-value]
 

@@ -72,7 +72,7 @@ class Linear(RecordStatistic):
         return f"{quantity(self.dimension, 'linear combination')} of {words_of(self.statistic)}"
 
     @classmethod
-    def from_json_fields(cls, **values: Any) -> Self:
+    def _from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `linear` makes of them."""
         return linear(**values)  # type: ignore[return-value]
 

@@ -61,7 +61,7 @@ class Total(RecordStatistic):
         return f"the sum of `{self.field}`, {clamped(self.lower, self.upper)}"
 
     @classmethod
-    def from_json_fields(cls, **values: Any) -> Self:
+    def _from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `total` makes of them."""
         return total(**values)  # type: ignore[return-value]
 
@@ -139,7 +139,7 @@ class Gram(RecordStatistic):
         return f"the sums of the products of {fields}, x {clamped(self.lower, self.upper)}{response}, {scale}"
 
     @classmethod
-    def from_json_fields(cls, **values: Any) -> Self:
+    def _from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `gram` makes of them."""
         return gram(**values)  # type: ignore[return-value]
 

@@ -62,7 +62,7 @@ class Powers(RecordStatistic):
         return f"the sums of the first two powers of `{self.field}` less {(self.lower + self.upper) / 2:g}, {bounds}"
 
     @classmethod
-    def from_json_fields(cls, **values: Any) -> Self:
+    def _from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `powers` makes of them."""
         return powers(**values)  # type: ignore[return-value]
 

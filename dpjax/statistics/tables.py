@@ -77,12 +77,12 @@ class Cells(OneCell):
         axes = zip(self.field, named or map(str, self.num_categories), strict=True)
         return f"the counts of a table of {' × '.join(f'`{field}` ({levels})' for field, levels in axes)}"
 
-    def json_fields(self) -> dict[str, Any]:
+    def _json_fields(self) -> dict[str, Any]:
         """Fields and numbers of categories, with the names of these where they have names."""
-        return {name: value for name, value in super().json_fields().items() if value is not None}
+        return {name: value for name, value in super()._json_fields().items() if value is not None}
 
     @classmethod
-    def from_json_fields(cls, **values: Any) -> Self:
+    def _from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `cells` makes of them."""
         return cells(**values)  # type: ignore[return-value]
 
@@ -128,7 +128,7 @@ class Histogram(OneCell):
         return f"the counts of `{self.field}` in {self.dimension} bins from {low:g} to {high:g}"
 
     @classmethod
-    def from_json_fields(cls, **values: Any) -> Self:
+    def _from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `histogram` makes of them."""
         return histogram(**values)  # type: ignore[return-value]
 
@@ -197,7 +197,7 @@ class ClassFeatures(RecordStatistic):
         )
 
     @classmethod
-    def from_json_fields(cls, **values: Any) -> Self:
+    def _from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `class_features` makes of them."""
         return class_features(**values)  # type: ignore[return-value]
 
@@ -369,7 +369,7 @@ class Grouped(OneCell):
         return f"the count of {_categories(np.flatnonzero(self._array == 0).tolist())} of `{self.field}`"
 
     @classmethod
-    def from_json_fields(cls, **values: Any) -> Self:
+    def _from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `grouped` makes of them."""
         return grouped(**values)  # type: ignore[return-value]
 

@@ -10,7 +10,7 @@ import pytest
 
 import dpjax
 from dpjax import coupling, models, statistics
-from dpjax.mechanisms.promises import Promise, Sums, pure
+from dpjax.mechanisms.promises import Promised, pure
 from dpjax.models.integer_noise import check_integer_noise
 from tests.extension.rounded_laplace import RoundedLaplace
 from tests.extension.two_cells import CELLS, MAX_ERRORS, MODEL, N, agrees, enumerate_records
@@ -129,11 +129,12 @@ def named() -> Iterator[type[RoundedLaplace]]:
     class Named(RoundedLaplace):
         json_name: ClassVar[str | None] = "rounded-laplace"
 
-        def words(self) -> str:
-            return f"Laplace of scale {self.scale}, rounded"
-
-        def promise(self, sums: Sums) -> Promise:
-            return pure(sums.sensitivity(1) / self.scale)
+        @property
+        def promise(self) -> Promised:
+            return Promised(
+                words=lambda: f"Laplace of scale {self.scale}, rounded",
+                of_sums=lambda sums: pure(sums.sensitivity(1) / self.scale),
+            )
 
     yield dpjax.mechanisms.frozen_pytree(Named)
     dpjax.Mechanism.by_json_name.pop("rounded-laplace")

@@ -29,7 +29,7 @@ class Weighted(RecordStatistic):
         return f"the sum of the weights {list(self.weights)} of the records' cells"
 
     @classmethod
-    def from_json_fields(cls, weights: list[float]) -> "Weighted":
+    def _from_json_fields(cls, weights: list[float]) -> "Weighted":
         return cls(tuple(weights))
 
     def diameter(self, norm: int) -> float:

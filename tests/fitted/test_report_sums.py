@@ -74,7 +74,7 @@ def test_tables_have_the_probabilities_of_all_sums() -> None:
     """Kernels read them: of parts side by side, in any order of coordinates, and none of sums that cannot be."""
     sums = ReportSums(jnp.array([KEEP, 0.6]), FLIP, 6, reports=2, permanent=(0.8, 0.1))
     mechanism, value = dpjax.mechanisms.Independent((dpjax.Laplace(2.0), sums), (1, 2)), jnp.array([3.0, 7.0, 2.0])
-    (_, one), (table, two) = mechanism.tabulated(value).parts
+    (_, one), (table, two) = mechanism._tabulated(value).parts
     assert (one, two) == (1, 2)
     counts = jnp.arange(-1.0, 8.0)
     expected = jnp.stack([sums.log_density_terms(value[1:], jnp.full(2, count)) for count in counts], axis=-1)
@@ -83,7 +83,7 @@ def test_tables_have_the_probabilities_of_all_sums() -> None:
         np.testing.assert_allclose(found, expected[jnp.array(index)], rtol=1e-5)
     both = expected[0, 5] + expected[1, 2]
     np.testing.assert_allclose(table.log_density(value[1:], jnp.array([4.0, 1.0])), both, rtol=1e-5)
-    tempered = temper_mechanism(sums, jnp.array(0.5)).tabulated(value[1:])
+    tempered = temper_mechanism(sums, jnp.array(0.5))._tabulated(value[1:])
     np.testing.assert_allclose(tempered.log_density(value[1:], jnp.array([4.0, 1.0])), both / 2, rtol=1e-5)
 
 

@@ -38,7 +38,7 @@ def test_the_noise_of_a_promise_keeps_it(mechanism, norm, promised):
     """The promise that `describe` derives from the scale, for this sensitivity in the norm that counts."""
     sums = Sums(lambda asked: 3.0 if asked == norm else 99.0, "replace-one", 10, None, True)
     name, value = promised
-    assert getattr(mechanism.promise(sums), name) == pytest.approx(value, rel=1e-6)
+    assert getattr(mechanism.promise.of_sums(sums), name) == pytest.approx(value, rel=1e-6)
 
 
 @pytest.mark.parametrize(

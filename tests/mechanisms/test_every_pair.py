@@ -101,7 +101,7 @@ def inside(mechanism: Any) -> Any:
 
 def atoms(noise: Any, statistic: float) -> np.ndarray:
     """All values that may have a positive probability, 81 of them; NaN stands for none."""
-    layers = [*as_mechanism(noise).layers]
+    layers = [*as_mechanism(noise)._layers]
     steps = [float(layer.step) for layer in layers if isinstance(layer, dpjax.Rounded)]
     if steps or as_mechanism(noise).integer_noise:
         listed = [value for value in (*steps, 1.0)[0] * np.arange(-40, 41) if is_possible(noise, value)]
@@ -127,10 +127,10 @@ def is_possible(noise: Any, value: float) -> bool:
 def cells(noise: Any) -> np.ndarray:
     """Which of all cells, that begin at LEFT, have values with a density."""
     known = as_mechanism(noise)
-    if known.integer_noise or known.sums.known or any(isinstance(layer, dpjax.Rounded) for layer in known.layers):
+    if known.integer_noise or known.sums.known or any(isinstance(layer, dpjax.Rounded) for layer in known._layers):
         return np.zeros(len(LEFT), bool)
     has, middle = np.ones(len(LEFT), bool), LEFT + CELL / 2
-    for layer in known.layers:
+    for layer in known._layers:
         if isinstance(layer, Bounded):
             has &= (middle > (-np.inf if layer.lower is None else layer.lower)) & (
                 middle < (np.inf if layer.upper is None else layer.upper)

@@ -32,7 +32,7 @@ def test_what_it_declares():
     mechanism = dpjax.Exact()
     assert isinstance(mechanism, Mechanism)
     assert mechanism.noise is not None
-    assert mechanism.is_elementwise
+    assert mechanism._is_elementwise
     assert scale_of(mechanism) is None
     assert mechanism.tails is None
     assert not mechanism.integer_noise

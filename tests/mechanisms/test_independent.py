@@ -52,8 +52,8 @@ def test_has_what_all_parts_have(name):
     assert isinstance(mechanism, Mechanism)
     assert mechanism.parts is not None
     assert (mechanism.noise is not None) == (name == "noise")
-    assert mechanism.is_elementwise == (name != "plain")
-    assert mechanism.can_sample
+    assert mechanism._is_elementwise == (name != "plain")
+    assert mechanism._can_sample
     assert mechanism.tails is None
     assert not mechanism.integer_noise
     assert Independent([DiscreteLaplace(1.0), Censored(DiscreteLaplace(2.0), lower=0.0)], [1, 1]).integer_noise
@@ -73,7 +73,7 @@ def test_the_density_is_the_product_of_those_of_the_parts(name):
     np.testing.assert_allclose(jax.jit(mechanism.log_density)(VALUE, STATISTIC), expected, rtol=1e-6)
     # Scales [d] meet values [..., d], as in any mechanism.
     with jax.numpy_rank_promotion("allow"):
-        if mechanism.is_elementwise:
+        if mechanism._is_elementwise:
             rows = jnp.stack([VALUE, STATISTIC])[:, None]
             terms = mechanism.log_density_terms(rows, jnp.broadcast_to(STATISTIC, rows.shape))
             assert terms.shape == (2, 1, 6)

@@ -90,6 +90,6 @@ def test_whole_noise_has_a_width():
 
 
 def test_a_wrapper_can_sample_where_what_it_wraps_can():
-    assert dpjax.Censored(dpjax.Laplace(1.0), lower=0.0).can_sample
-    assert not RELEASES["joint"](Density(2.0)).mechanism.can_sample
-    assert not as_mechanism(Density(2.0)).can_sample
+    assert dpjax.Censored(dpjax.Laplace(1.0), lower=0.0)._can_sample
+    assert not RELEASES["joint"](Density(2.0)).mechanism._can_sample
+    assert not as_mechanism(Density(2.0))._can_sample

@@ -69,7 +69,7 @@ class Draws:
 
     def __init__(self, inner: dpjax.SmoothedHistogram) -> None:
         self.log_density, self.sample = inner.log_density, inner.sample
-        self.value_size, self.log_density_by_bin = inner.value_size, inner.log_density_by_bin
+        self.value_size, self.sums = inner.value_size, inner.sums
 
 
 def test_what_has_a_density_by_bin_is_read() -> None:

@@ -75,4 +75,4 @@ def test_means_over_counts_give_whole_and_clamped_sums() -> None:
     mean = sums / count
     for decimals in (15, 3):
         printed = np.round(mean, decimals), np.round(squares / count - mean**2, decimals)
-        assert noise.to_atoms(*noisy_sums(*printed, count)).tolist() == [*sums, *squares, *count]
+        assert noise._to_atoms(*noisy_sums(*printed, count)).tolist() == [*sums, *squares, *count]

@@ -180,7 +180,7 @@ def test_json(kind, only_present):
 def test_the_mechanism_declares_what_it_has():
     mechanism = build("whole", True).mechanism
     assert isinstance(mechanism, PartitionSelection)
-    assert mechanism.is_elementwise
+    assert mechanism._is_elementwise
     assert mechanism.noise is None
     assert mechanism.integer_noise
     release = build("whole", True)

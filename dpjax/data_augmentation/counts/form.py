@@ -90,7 +90,7 @@ def tells_sums(release: PrivateRelease) -> bool:
 def find_obstacle_of_mechanisms(release: Release, num_cells: int) -> tuple[str, str] | None:
     """What was given and what is expected of the mechanisms; None if counts can be moved under all."""
     for mechanism, _ in parts_of(release.mechanism, len(release.observed)):
-        if mechanism.is_opaque:
+        if mechanism._is_opaque:
             return f"a mechanism {name_of(mechanism)}", "a mechanism that is a pytree"
         if reads_together(mechanism) and num_cells > LARGEST_TOGETHER:
             given = f"{num_cells} possible records and a mechanism {name_of(mechanism)}"
@@ -101,14 +101,14 @@ def find_obstacle_of_mechanisms(release: Release, num_cells: int) -> tuple[str, 
 def reads_together(mechanism: Any) -> bool:
     """Whether the density of a value depends on its sums together, and is no product over them."""
     return not (
-        mechanism.sums.known or mechanism.noise is not None or mechanism.is_elementwise or can_decorrelate(mechanism)
+        mechanism.sums.known or mechanism.noise is not None or mechanism._is_elementwise or can_decorrelate(mechanism)
     )
 
 
 def can_decorrelate(mechanism: Mechanism) -> bool:
     """Whether combinations of the sums have independent noise, which are found if the covariance is numbers."""
-    is_simple = mechanism.is_elementwise or mechanism.noise is not None
-    return not (is_simple or is_traced(mechanism)) and mechanism.normal_covariance(1) is not None
+    is_simple = mechanism._is_elementwise or mechanism.noise is not None
+    return not (is_simple or is_traced(mechanism)) and mechanism._normal_covariance(1) is not None
 
 
 def prefers_counts(model: Model, release: PrivateRelease) -> bool:
@@ -203,7 +203,7 @@ def with_independent_noise(release: Release) -> Release:
 
 def decorrelate(mechanism: Mechanism, size: int) -> tuple[np.ndarray, np.ndarray]:
     """The matrix L⁻¹ [d, d] and the deviations √D [d] of Normal noise of covariance L D Lᵀ, with ones along L."""
-    covariance = mechanism.normal_covariance(size)
+    covariance = mechanism._normal_covariance(size)
     assert covariance is not None
     root = np.linalg.cholesky(covariance)
     deviation = np.diag(root)

@@ -246,7 +246,7 @@ def running_sums(rows: Array) -> Array:
 def log_noise(factor: NoisySums, index: Array, weight: Array, sums: Array, steps: Array) -> Array:
     """The log-density [move, W + 1] of the values of the sums that a move touches, or of all that are read together."""
     known = factor.mechanism
-    if not (known.noise is not None or known.is_elementwise):
+    if not (known.noise is not None or known._is_elementwise):
         return log_noise_together(factor, index, weight, sums, steps)
     gained = weight.astype(sums.dtype)[:, :, None] * steps[:, None].astype(sums.dtype)
     value, there = factor.value[index][..., None], sums[index][..., None] + gained

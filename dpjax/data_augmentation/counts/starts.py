@@ -145,7 +145,7 @@ def guess_counts(table: Table, release: Release, scale: Array, probability: Arra
     if table.entangled:
         return jnp.asarray(table.draw_number(key), probability.dtype) * probability
     value = release.value
-    if release.mechanism.can_sample:
+    if release.mechanism._can_sample:
         value = release.mechanism.sample(key, near_sums(release, value))
     return nearest_counts(table, near_sums(release, value), scale, probability)
 
@@ -162,7 +162,7 @@ def where_possible(table: Table, release: Release, counts: np.ndarray) -> np.nda
     A published key occurs in some record, but may be rounded to none if it is rare. Records come from the fullest cell;
     tables with known totals do not change.
     """
-    if table.known or not release.mechanism.is_elementwise:
+    if table.known or not release.mechanism._is_elementwise:
         return counts
     for place in np.flatnonzero(impossible_sums(release, counts)):
         cells = np.flatnonzero(np.any((table.sums.index == place) & (table.sums.weight != 0), axis=1))

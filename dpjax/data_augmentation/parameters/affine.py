@@ -65,7 +65,7 @@ def can_move_noise(model: Model, release: PrivateRelease) -> bool:
     if not has_scores(model) or not model.exchangeable or release.n <= num_rows(model) + 1:
         return False
     parts = [part for part, _ in parts_of(summed.mechanism, summed.value.size)]
-    return all(part.innermost.noise is not None and not part.integer_noise for part in parts)
+    return all(part._innermost.noise is not None and not part.integer_noise for part in parts)
 
 
 def should_move_noise(model: Model, release: PrivateRelease) -> bool:

@@ -100,7 +100,7 @@ def solve_sums(rows: np.ndarray, published: Any, mechanism: Any) -> np.ndarray:
     # Least squares rounds each number as the largest term of all.
     error = print_error(published) + columns * rounding(published) * np.max(absolute @ np.abs(sums) + np.abs(value))
     sum_error = np.abs(np.linalg.pinv(rows)).sum(axis=1) * error
-    sums = mechanism.to_atoms(sums, sum_error)
+    sums = mechanism._to_atoms(sums, sum_error)
     for part, where in parts_of(mechanism, columns):
         if part.integer_noise:
             sums[where] = np.round(sums[where])
@@ -114,7 +114,7 @@ def solve_sums(rows: np.ndarray, published: Any, mechanism: Any) -> np.ndarray:
 
 def combine_noise(rows: np.ndarray, mechanism: Mechanism) -> MultivariateGaussian:
     """The noise of combinations with independent rows, of sums with Gaussian noise."""
-    covariance = mechanism.normal_covariance(rows.shape[1])
+    covariance = mechanism._normal_covariance(rows.shape[1])
     if covariance is None:
         remedy = "The combinations of other noise have no known density: look for the noisy sums themselves."
         fail("mechanism", name_of(mechanism), "Gaussian noise, as there are fewer numbers than sums", remedy)

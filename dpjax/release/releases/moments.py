@@ -114,7 +114,7 @@ def moments(
     for name, noise in {"sum_noise": sum_noise, "square_noise": square_noise, "count_noise": count_noise}.items():
         check_mechanism(name, noise, (size,))
     mechanism = Independent((sum_noise, square_noise, count_noise), (size,) * 3)
-    value = mechanism.to_atoms(*noisy_sums(mean, variance, count))
+    value = mechanism._to_atoms(*noisy_sums(mean, variance, count))
     return Release(jnp.asarray(value, jnp.result_type(float)), mechanism, stacked(*statistics.values()), n)
 
 

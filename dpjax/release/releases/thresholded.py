@@ -82,7 +82,7 @@ def thresholded(
     check_array("threshold", threshold, np.isfinite, "a finite number", "Pass the least value that was published.")
     check_mechanism("mechanism", mechanism, (size,))
     mechanism = as_mechanism(mechanism)
-    lower = mechanism.largest_below(float(threshold))
+    lower = mechanism._largest_below(float(threshold))
     value = np.full(size, lower)
     value[places] = check_values(values, len(places), float(threshold))
     censored = Censored(mechanism, lower=jnp.asarray(lower))

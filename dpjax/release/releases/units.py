@@ -105,7 +105,7 @@ def thresholded_units(values: Any, mechanism: Mechanism | Any, threshold: float,
         fail("values", f"{numbers[~gaps].min():g}", f"numbers of at least {threshold:g}, or NaN", remedy)
     check_mechanism("mechanism", mechanism, (), len(numbers))
     noise = as_mechanism(mechanism)
-    lower = jnp.asarray(noise.largest_below(float(threshold)))
+    lower = jnp.asarray(noise._largest_below(float(threshold)))
     return LocalRelease(jnp.where(gaps, lower, numbers), Censored(noise, lower=lower), field)
 
 
