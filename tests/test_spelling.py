@@ -1,7 +1,12 @@
 """Arguments that have two usual names."""
 
+import copy
 import inspect
+import pickle
+from dataclasses import replace
 
+import numpyro
+import numpyro.distributions as dist
 import pytest
 
 import dpjax
@@ -30,3 +35,43 @@ def test_functions_that_return_so_many_draws_take_both(function):
     assert "num_samples" in inspect.signature(function).parameters
     with pytest.raises(TypeError, match="num_draws and num_samples"):
         function(num_draws=1, num_samples=1)
+
+
+NEIGHBOURS = "replace-one"
+
+SLIPS = {
+    "another usual name": (lambda: dpjax.DiscreteGaussian(sigma=6), r"^sigma: given a value; expected .* mean scale\?"),
+    "a misspelt name": (lambda: dpjax.Laplace(scal=6), r"^scal: .* Did you mean scale\?"),
+    "a name like none": (lambda: dpjax.Laplace(6, colour=1), r"^colour: .* See help\(Laplace\)\.$"),
+    "of a release": (lambda: dpjax.Release(values=[1.0]), r"^values: .* Did you mean value\?"),
+    "missing": (lambda: dpjax.private.Budget(1.0), r"^delta: given nothing; .* takes epsilon, delta, neighbours\.$"),
+    "missing after a name": (
+        lambda: dpjax.private.Budget(epsilon=1.0, neighbours=NEIGHBOURS),
+        r"^delta: given nothing",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_constructors_say_what_their_arguments_are_called(name):
+    call, message = SLIPS[name]
+    with pytest.raises(TypeError, match=message):
+        call()
+
+
+def test_copies_are_made_as_before():
+    noise = dpjax.Laplace(2.0)
+    assert pickle.loads(pickle.dumps(noise)) == copy.copy(noise) == replace(noise, scale=2.0) == noise
+    assert "scale" in inspect.signature(dpjax.Laplace).parameters
+
+
+def test_a_missing_event_dimension_is_named():
+    """NumPyro's own words name neither the model nor a remedy."""
+
+    def model(n=10):
+        mean = numpyro.sample("mean", dist.Normal(0.0, 1.0).expand([2]).to_event(1))
+        with numpyro.plate("records", n):
+            numpyro.sample("x", dist.Normal(mean, 1.0))
+
+    with pytest.raises(ValueError, match=r"^fn: given a model whose shapes .* \.to_event\(1\)"):
+        dpjax.from_numpyro(model, records=["x"])

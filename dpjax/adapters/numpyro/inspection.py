@@ -161,6 +161,10 @@ def first_run(function: Callable[..., Any], arguments: dict[str, Any], is_defaul
             remedy = "Pass n, the number of records that the arrays among the arguments have."
             given = f"nothing, and fn fails for another number than its arrays have ({summarize_error(error)})"
             fail("n", given, "the number of records to inspect fn with", remedy)
+        if "ncompatible shapes" in str(error):
+            given = f"a model whose shapes do not fit each other ({summarize_error(error)})"
+            remedy = "If a record has several values, end its distribution with .to_event(1)."
+            fail("fn", given, "batch shapes that broadcast to the plates around a site", remedy)
         error.add_note("Raised by the NumPyro model while dpjax inspected it, with every data argument None.")
         raise
 
