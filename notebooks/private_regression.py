@@ -25,7 +25,7 @@ import dpjax
 # ## The patients
 #
 # Real ones: Efron, Hastie, Johnstone and Tibshirani (2004), *Least angle regression*, Annals of Statistics 32, 407–499, as
-# scikit-learn ships them (`pip install "dpjax[data]"`). Public bounds, chosen without the data, map each variable to
+# scikit-learn ships them (`pip install scikit-learn`). Public bounds, chosen without the data, map each variable to
 # [−1, 1], the unit of the model and the release.
 
 # %%

@@ -45,7 +45,7 @@ def from_groups(groups: dict[str, dict[str, np.ndarray]], labels: Labels | None 
     try:
         import arviz
     except ImportError as error:
-        raise ImportError('arviz: not installed; expected for to_arviz. Run pip install "dpjax[plots]".') from error
+        raise ImportError("arviz: not installed; expected for to_arviz. Run pip install arviz matplotlib.") from error
     # From version 1 on the argument is a dict of groups.
     from_dict: Any = arviz.from_dict
     named = dims_and_coords(labels or {})

@@ -48,4 +48,4 @@ def check_extras() -> None:
     for module, extra in (("matplotlib", "plots"), ("sklearn", "data")):
         if find_spec(module) is None:
             text = f"{module}: not installed; expected for the demo, as part of the extra `{extra}`."
-            raise ImportError(f'{text} Run pip install "dpjax[plots,data]".')
+            raise ImportError(f"{text} Run pip install arviz matplotlib scikit-learn.")

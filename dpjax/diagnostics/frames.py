@@ -1,5 +1,7 @@
 """Arrays by name as tables with a column for each number."""
 
+import csv
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -58,3 +60,11 @@ def to_frame(
         raise ImportError("pandas: not installed; expected for a DataFrame. Run pip install pandas.") from error
     frame = pandas.DataFrame(flatten(arrays, num_axes, labels))
     return frame if index is None else frame.set_index([pandas.Index(leaf, name=name) for name, leaf in index.items()])
+
+
+def write_csv(path: str | os.PathLike[str], columns: Mapping[str, np.ndarray]) -> None:
+    """Write columns [row] of equal length as CSV, numbers with all of their digits."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))

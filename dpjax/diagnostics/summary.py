@@ -1,18 +1,21 @@
 """Summary tables of posteriors and importance samples."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from typing import Any
 
 import numpy as np
 
-from dpjax._util.validation import fail, read_numbers
+from dpjax._util.validation import check_count, fail, read_numbers
 from dpjax.diagnostics import convergence
 from dpjax.diagnostics.frames import Labels, entry_name, to_frame
 
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
 MAX_ROWS = 100
+
+DIGITS = 4
+"""Significant digits of figures."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +61,12 @@ class Summary:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def cells(self) -> list[list[str]]:
+    def cells(self, digits: int = DIGITS) -> list[list[str]]:
         """The text of the table, its header first; rows beyond the hundredth are not shown."""
         table = [["", *self.columns]]
         for index, row in enumerate(self.rows[:MAX_ROWS]):
-            table.append([row, *(format_figure(name, column[index]) for name, column in self.columns.items())])
+            figures = (format_figure(name, column[index], digits) for name, column in self.columns.items())
+            table.append([row, *figures])
         return table
 
     def __str__(self) -> str:
@@ -104,6 +108,21 @@ class Summary:
         columns = {name: column[chosen] for name, column in self.columns.items()}
         return Summary(tuple(self.rows[place] for place in chosen), columns, self.note)
 
+    def choose(self, columns: Sequence[str] | None) -> "Summary":
+        """Some of the columns, such as ``["mean", "2.5%", "97.5%"]``, in the order of the names; None for all.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column.
+        """
+        if columns is None:
+            return self
+        names = [columns] if isinstance(columns, str) else list(columns)
+        if unknown := [name for name in names if name not in self.columns]:
+            fail("columns", repr(unknown[0]), f"some of {', '.join(self.columns)}", "Choose among these.")
+        return replace(self, columns={name: self.columns[name] for name in names})
+
     def to_frame(self) -> Any:
         """The table as a pandas DataFrame, whose rows are the parameters.
 
@@ -120,11 +139,26 @@ class Summary:
         rule = ["---", *["---:"] * (len(header) - 1)]
         return "\n".join("| " + " | ".join(row) + " |" for row in [header, rule, *body])
 
-    def to_latex(self) -> str:
-        """The table as a LaTeX `tabular` with the rules of the package booktabs, and the figures that are printed."""
-        header, *body = (" & ".join(map(escape_latex, row)) + r" \\" for row in self.cells())
+    def to_latex(self, *, columns: Sequence[str] | None = None, digits: int = DIGITS) -> str:
+        """The table as a LaTeX `tabular` with the rules of the package booktabs.
+
+        Parameters
+        ----------
+        columns
+            Those to show, such as ``["mean", "2.5%", "97.5%"]``; by default all.
+        digits
+            Significant digits. Effective sizes have no decimals, and R-hat has three.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If there is no such column, or the number of digits is not positive.
+        """
+        shown = self.choose(columns)
+        table = shown.cells(check_count("digits", digits))
+        header, *body = (" & ".join(map(escape_latex, row)) + r" \\" for row in table)
         lines = [r"\toprule", header, r"\midrule", *body, r"\bottomrule"]
-        return "\n".join([rf"\begin{{tabular}}{{l{'r' * len(self.columns)}}}", *lines, r"\end{tabular}"])
+        return "\n".join([rf"\begin{{tabular}}{{l{'r' * len(shown.columns)}}}", *lines, r"\end{tabular}"])
 
     def remarks(self) -> list[str]:
         """The lines below the table: the number of rows not shown, and the note."""
@@ -189,8 +223,8 @@ def quantile_name(probability: float) -> str:
     return f"{100 * probability:g}%"
 
 
-def format_figure(name: str, value: float) -> str:
-    """Sizes without decimals, R-hat with three, everything else with four significant digits."""
+def format_figure(name: str, value: float, digits: int = DIGITS) -> str:
+    """Sizes without decimals, R-hat with three, everything else with so many significant digits."""
     if name.startswith("ess"):
         return f"{value:.0f}"
-    return f"{value:.3f}" if name == "r_hat" else f"{value:#.4g}"
+    return f"{value:.3f}" if name == "r_hat" else f"{value:#.{digits}g}"

@@ -39,8 +39,8 @@ Numbers = Mapping[str, np.ndarray]
 
 
 STARTS = (
-    "Chains that stand apart may have started badly, or in modes of their own: pass starts (initial=, which takes "
-    '"large-sample", too), or use dpjax.sample_smc.'
+    "If chains disagree, they may have started badly or sit in different modes. Try "
+    'initial="large-sample", starting values of your own (initial=...), or dpjax.sample_smc.'
 )
 
 

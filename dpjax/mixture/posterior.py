@@ -211,7 +211,7 @@ class MixturePosterior:
         Raises
         ------
         ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+            If matplotlib is not installed, by ``pip install matplotlib``.
         """
 
     @implemented_by("dpjax.plot.mixtures.plot_num_clusters")
@@ -221,7 +221,7 @@ class MixturePosterior:
         Raises
         ------
         ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+            If matplotlib is not installed, by ``pip install matplotlib``.
         """
 
     @implemented_by("dpjax.plot.mixtures.plot_co_clustering")
@@ -238,7 +238,7 @@ class MixturePosterior:
         Raises
         ------
         ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+            If matplotlib is not installed, by ``pip install matplotlib``.
         """
 
     @implemented_by("dpjax.adapters.arviz.mixture_to_arviz")
@@ -248,7 +248,7 @@ class MixturePosterior:
         Raises
         ------
         ImportError
-            If arviz is not installed; it comes with ``pip install "dpjax[plots]"``.
+            If arviz is not installed, by ``pip install arviz``.
         """
 
     def _labels(self) -> np.ndarray:

@@ -92,7 +92,7 @@ def pyplot() -> Any:
     try:
         from matplotlib import pyplot
     except ImportError as error:
-        raise ImportError('matplotlib: not installed; expected for plots. Run pip install "dpjax[plots]".') from error
+        raise ImportError("matplotlib: not installed; expected for plots. Run pip install arviz matplotlib.") from error
     return pyplot
 
 

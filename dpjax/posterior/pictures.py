@@ -13,7 +13,7 @@ class Pictures:
     """What a posterior can be seen by: its intervals, predictions, acceptance rates and tables.
 
     Each picture returns the Matplotlib axes that it was drawn into. Without Matplotlib it raises ImportError;
-    ``pip install "dpjax[plots]"`` installs it.
+    ``pip install arviz matplotlib`` installs it.
     """
 
     @implemented_by("dpjax.plot.intervals.plot_forest")

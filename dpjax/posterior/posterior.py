@@ -1,5 +1,6 @@
 """Draws from a posterior and what can be asked of them."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,12 +18,13 @@ from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.problem import Problem, problem_of
 from dpjax.data_augmentation.refresh import RefreshTuning
-from dpjax.diagnostics.frames import to_frame
+from dpjax.diagnostics.frames import flatten, to_frame, write_csv
 from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.simulation import GibbsState, draw_values, parameter_shapes
 from dpjax.posterior.completed import DataSets, complete, default_size, synthesize
 from dpjax.posterior.concatenate import join_runs
+from dpjax.posterior.odds import tabulate_odds
 from dpjax.posterior.pictures import Pictures
 from dpjax.posterior.prediction import Prediction, make_prediction
 from dpjax.posterior.reports import APPROXIMATE, advise, describe_posterior, labels_of, level_names_of, warn_of
@@ -140,7 +142,13 @@ class Posterior(Printed, Pictures, Saved):
     def __repr__(self) -> str:
         return f"Posterior: {self.describe()}"
 
-    def summary(self, *, names: Sequence[str] | None = None, quantiles: Sequence[float] = QUANTILES) -> Summary:
+    def summary(
+        self,
+        *,
+        names: Sequence[str] | None = None,
+        quantiles: Sequence[float] = QUANTILES,
+        columns: Sequence[str] | None = None,
+    ) -> Summary:
         """Mean, sd, quantiles, their Monte Carlo standard errors, effective sample sizes and R-hat of every parameter.
 
         Parameters
@@ -150,11 +158,13 @@ class Posterior(Printed, Pictures, Saved):
             warned of is looked for in all.
         quantiles
             The probabilities of the quantiles, such as ``(0.05, 0.5, 0.95)`` for intervals of 90 %.
+        columns
+            The columns to show, such as ``["mean", "2.5%", "97.5%"]``; by default all.
 
         Raises
         ------
         TypeError, ValueError
-            If `quantiles` are not numbers between 0 and 1, in rising order, or there is no parameter of a name.
+            If `quantiles` are not numbers between 0 and 1, in rising order, or no parameter or column has such a name.
 
         Warns
         -----
@@ -170,7 +180,30 @@ class Posterior(Printed, Pictures, Saved):
         figures = {name: summarize(draws, quantiles) for name, draws in self.draws.items()}
         table = tabulate(figures, APPROXIMATE if self.approximate else "", self.labels)
         warn_of(self, table)
-        return table if names is None else table.take(names)
+        return (table if names is None else table.take(names)).choose(columns)
+
+    def odds_ratios(self, reference: str | Mapping[str, str] | None = None) -> Summary:
+        """Odds ratios of the first two fields of a table, and their logarithms, against one level of each field.
+
+        The draws named ``odds_ratio`` compare adjacent levels instead.
+
+        Parameters
+        ----------
+        reference
+            The level that all others of its field are compared with, such as ``"none"`` or ``{"smoker": "none"}``. By
+            default, and for the field that is not named, the first one.
+
+        Returns
+        -------
+        Summary
+            With rows such as ``odds_ratio[heavy/none,yes/no]``, one set for each level of all other fields.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the model is not `dpjax.models.categorical` of two or more fields, or there is no such level.
+        """
+        return tabulate_odds(self.model, self.draws, level_names_of(self), reference)
 
     @property
     def remedy(self) -> str:
@@ -184,13 +217,11 @@ class Posterior(Printed, Pictures, Saved):
         Raises
         ------
         ImportError
-            If arviz is not installed; it comes with ``pip install "dpjax[plots]"``.
+            If arviz is not installed, by ``pip install arviz``.
         """
 
     def to_frame(self) -> Any:
         """The draws as a pandas DataFrame: a row for each draw, a column for each number, such as ``coef[0]``.
-
-        ``posterior.to_frame().to_csv(path)`` writes them for other programs.
 
         Raises
         ------
@@ -200,6 +231,12 @@ class Posterior(Printed, Pictures, Saved):
         chain, draw = np.indices(self.info["acceptance_rate"].shape)
         index = {"chain": chain.ravel(), "draw": draw.ravel()}
         return to_frame(dict(self.draws), 2, index, self.labels)
+
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the draws as CSV, for R and other programs: the table of `to_frame`, without pandas."""
+        chain, draw = np.indices(self.info["acceptance_rate"].shape)
+        columns = {"chain": chain.ravel(), "draw": draw.ravel()}
+        write_csv(path, columns | flatten(dict(self.draws), 2, self.labels))
 
     def completed(self, key: Key, num: int) -> DataSets:
         """Completed data sets: the confidential records as imputed, draws from p(parameters, records | release).

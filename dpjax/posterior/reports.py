@@ -32,7 +32,7 @@ DRAW_MORE = "Draw more (num_samples, num_warmup), thin more"
 FEW_ACCEPTED = 0.01
 """Share of accepted refreshes below which they are no search for other modes."""
 
-UNSEARCHED = "modes far from where the chains are have hardly been looked for"
+UNSEARCHED = "other modes may have been missed"
 
 
 def level_names_of(posterior: "Posterior") -> dict[str, tuple[str, ...]]:
@@ -83,7 +83,8 @@ def describe_refreshes(refresh: RefreshTuning, info: Mapping[str, np.ndarray]) -
         return f"{rates}, none made yet"
     accepted = np.sum(info["refresh_acceptance_rate"] * info["num_refreshes"]) / num_made
     rare = "" if accepted >= FEW_ACCEPTED else f": {UNSEARCHED}"
-    return f"{rates}, {accepted:.2g} of them accepted{rare}"
+    share = f"{accepted:.2g}" if accepted else "none"
+    return f"{rates}, {share} of them accepted{rare}"
 
 
 def warn_of(posterior: "Posterior", table: Summary) -> None:

@@ -68,7 +68,7 @@ def describe(release: Release | LocalRelease | Microdata) -> str:
     The sum of `y`, clamped to 0 to 4, over n = 20 records: 1 number.
     Noise: Laplace of scale 2.
     If one record is replaced: ε = 2, and so ρ = 2.
-    If one record is added or removed: ε = 2, and so ρ = 2; that n is public is not covered.
+    If one record is added or removed: ε = 2, and so ρ = 2; this does not protect n, which is public.
     Stated with the release: nothing.
     """
     if isinstance(release, LocalRelease):
@@ -160,7 +160,7 @@ def what_is_kept(release: Release, neighbours: Neighbours) -> str:
     except Unpromised as reason:
         return f"no promise is known. {str(reason).rstrip('.')}"
     counted = neighbours == "add-or-remove" and not isinstance(release.n, UnknownCount)
-    limits = ["that n is public is not covered"] if counted else []
+    limits = ["this does not protect n, which is public"] if counted else []
     if any(part.sums.known for part in mechanisms(release)):
         limits += ["exact sums are not covered"]
     if any(part.sums.whole(1) and not sums.is_whole for part, sums in parts(release, neighbours)):

@@ -255,5 +255,5 @@ class InvarianceTestResult:
         Raises
         ------
         ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+            If matplotlib is not installed, by ``pip install matplotlib``.
         """

@@ -114,7 +114,7 @@ class SBCResult:
         Raises
         ------
         ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+            If matplotlib is not installed, by ``pip install matplotlib``.
         ValueError
             If there are not as many axes as quantities.
         """

@@ -1,9 +1,11 @@
 """Results in files, frames and tables."""
 
+import csv
 import json
 import os
 import pickle
 from dataclasses import fields, replace
+from pathlib import Path
 
 import jax
 import numpy as np
@@ -203,6 +205,26 @@ def test_a_summary_shows_what_is_asked_for(posterior: dpjax.Posterior) -> None:
     assert posterior.summary(names=["coef"]).rows == ("coef[0]", "coef[1]")
     with pytest.raises(ValueError, match="coefs"):
         posterior.summary(names=["coefs"])
+
+
+@pytest.mark.filterwarnings("ignore:.*effective sample size.*:UserWarning")
+def test_draws_and_tables_for_other_programs(posterior: dpjax.Posterior, tmp_path: Path) -> None:
+    posterior.to_csv(tmp_path / "draws.csv")
+    with open(tmp_path / "draws.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == posterior.info["acceptance_rate"].size
+    assert [float(row["coef[1]"]) for row in rows] == posterior.draws["coef"][..., 1].ravel().tolist()
+    assert list(posterior.summary(columns=["sd", "mean"]).columns) == ["sd", "mean"]
+    with pytest.raises(ValueError, match=r"^columns: given 'median'; expected some of mean, sd"):
+        posterior.summary(columns=["mean", "median"])
+
+
+def test_a_latex_table_has_the_columns_and_digits_that_are_asked_for() -> None:
+    lines = TABLE.to_latex(columns=["mean"], digits=2).splitlines()
+    assert lines[0] == r"\begin{tabular}{lr}"
+    assert lines[4] == r"a\_b[0] & 1.0 \\"
+    with pytest.raises(ValueError, match="columns: given 'p'"):
+        TABLE.to_latex(columns=["p"])
 
 
 def test_tables_for_papers() -> None:

@@ -126,7 +126,7 @@ def read_measurements(path: Any, histogram: Histogram, within: str) -> Iterator[
     try:
         from pyarrow import ArrowException, compute, parquet
     except ImportError as error:
-        text = 'pyarrow: not installed; expected to read Parquet files. Run pip install "dpjax[census]".'
+        text = "pyarrow: not installed; expected to read Parquet files. Run pip install pyarrow."
         raise ImportError(text) from error
     geocode = compute.field("geocode")
     chosen = compute.starts_with(geocode, within) | geocode.is_null()  # a row of no area is refused, not dropped

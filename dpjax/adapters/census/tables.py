@@ -99,7 +99,7 @@ def read_noisy_measurements(
     Raises
     ------
     ImportError
-        If pyarrow is not installed; it comes with ``pip install "dpjax[census]"``.
+        If pyarrow is not installed; it comes with ``pip install pyarrow``.
     TypeError, ValueError
         If columns are missing, a row is not a query of the histogram, an area has a query twice, no query is left, or n
         is not known.

@@ -106,7 +106,7 @@ def describe_formula(text: str) -> Any:
         from formulae import model_description
     except ImportError as error:
         raise ImportError(
-            'formulae: not installed; expected for dpjax.models.formula. Run pip install "dpjax[formula]".'
+            "formulae: not installed; expected for dpjax.models.formula. Run pip install formulae."
         ) from error
     try:
         return model_description(text)

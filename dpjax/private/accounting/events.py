@@ -214,5 +214,7 @@ def _library() -> Any:
         import dp_accounting
     except ImportError as error:
         need = "expected for privacy accounting of subsampled queries"
-        raise ImportError(f'dp_accounting: not installed; {need}. Run pip install "dpjax[privacy]".') from error
+        raise ImportError(
+            f"dp_accounting: not installed; {need}. Run pip install cryptography dp-accounting."
+        ) from error
     return dp_accounting

@@ -50,7 +50,9 @@ def keystream(num_bytes: int) -> bytes:
         from cryptography.hazmat.primitives.ciphers.algorithms import ChaCha20
     except ImportError as error:
         need = "expected for noise.secure"
-        raise ImportError(f'cryptography: not installed; {need}. Run pip install "dpjax[privacy]".') from error
+        raise ImportError(
+            f"cryptography: not installed; {need}. Run pip install cryptography dp-accounting."
+        ) from error
     start = bytes(16)  # counter and nonce may be zero under a key that is used once
     return Cipher(ChaCha20(os.urandom(32), start), mode=None).encryptor().update(bytes(num_bytes))
 

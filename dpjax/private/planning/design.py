@@ -106,7 +106,7 @@ class Design:
         Raises
         ------
         ImportError
-            If matplotlib is not installed; it comes with ``pip install "dpjax[plots]"``.
+            If matplotlib is not installed, by ``pip install matplotlib``.
         ValueError
             If there are not as many axes as scalar parameters.
         """

@@ -152,7 +152,7 @@ class PrivateDraws:
         Raises
         ------
         ImportError
-            If arviz is not installed; it comes with ``pip install "dpjax[plots]"``.
+            If arviz is not installed, by ``pip install arviz``.
         """
 
     def __repr__(self) -> str:
