@@ -77,7 +77,7 @@ assert slopes["dpjax"].std() > 1.5 * slopes["naive"].std()
 #
 # ## Does the model fit what was published?
 #
-# Each of the five numbers is shown in units of its predictions. An orange one is outside what the model
+# Each of the five numbers is shown in units of its predictions. A red one is outside what the model
 # considers possible.
 
 # %% alt="Five bars of predicted releases, each with a dark dot for the released number within the bar."

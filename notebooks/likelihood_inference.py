@@ -83,8 +83,9 @@ figure, panels = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constra
 for panel, (name, by_method) in zip(panels, ends.items(), strict=True):
     for place, (low, high) in enumerate(by_method.values()):
         panel.plot([low, high], [place, place], linewidth=3, color="C0")
-    panel.axvline(float(truth[name]), color="black", linestyle=":")
+    panel.axvline(float(truth[name]), color="#404040", linestyle=":", label="truth")
     panel.set_title(name)
+panels[0].legend(frameon=False)
 panels[0].set_yticks(range(len(ends["mean"])), list(ends["mean"]))
 plt.show()
 

@@ -159,9 +159,9 @@ for axis, (name, value) in zip(axes, truth.items(), strict=True):
     axis.hist(
         np.ravel(posterior.draws[name][:, plan.num_warmup :]), bins=30, density=True, histtype="step", label="published"
     )
-    axis.axvline(value, color="black", linewidth=0.8)
+    axis.axvline(value, color="#404040", linewidth=0.8, label="truth")
     axis.set_xlabel(name)
-    axis.set_yticks([])
+axes[0].set_ylabel("density")
 axes[0].legend(frameon=False)
 plt.show()
 

@@ -110,8 +110,8 @@ places = np.arange(truth.size) + village  # a gap between villages
 figure, axes = plt.subplots(figsize=(9, 3.4), layout="constrained")
 axes.vlines(places, low, high, color="C0", linewidth=5, alpha=0.3, label="posterior, 90 %")
 axes.plot(places, drawn.mean(axis=0), "_", color="C0", label="posterior mean")
-axes.plot(places, published["cells"], "s", color="C1", markersize=4, fillstyle="none", label="published")
-axes.plot(places, flat, ".", color="black", label="truth")
+axes.plot(places, published["cells"], "s", color="0.55", markersize=4, fillstyle="none", label="published")
+axes.plot(places, flat, ".", color="#404040", label="truth")
 axes.set_xticks(
     [places[village == one].mean() for one in range(VILLAGES)], [f"village {one + 1}" for one in range(VILLAGES)]
 )
@@ -159,7 +159,7 @@ answers = {
 figure, axes = plt.subplots(figsize=(9, 3.2), layout="constrained")
 for shift, (name, answer) in zip((-0.2, 0.0, 0.2), answers.items(), strict=True):
     ends = np.quantile(answer, [0.05, 0.95], axis=0)
-    color = {"as published": "C1", "dpjax": "C0", "true counts": "black"}[name]
+    color = {"as published": "#d95f02", "dpjax": "#1f6fb4", "true counts": "#404040"}[name]
     axes.vlines(np.arange(VILLAGES) + shift, *ends, color=color, linewidth=4, alpha=0.6, label=name)
     axes.plot(np.arange(VILLAGES) + shift, answer.mean(axis=0), "_", color=color, markersize=10)
 axes.set_xticks(range(VILLAGES), [f"village {one + 1}" for one in range(VILLAGES)])

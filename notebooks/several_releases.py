@@ -96,7 +96,8 @@ posterior = answers["both"]
 figure, axes = plt.subplots(figsize=(6.5, 4), layout="constrained")
 dpjax.plot.forest(answers, names=["smoking", "of_smoking"], axes=axes)
 true_values = [*np.asarray(truth["smoking"]), float(truth["of_smoking"])]
-axes.plot(true_values, range(4), "|", color="black", markersize=24)
+axes.plot(true_values, range(4), "|", color="#404040", markersize=24, label="truth")
+axes.legend(frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(0, 1))
 plt.show()
 
 

@@ -193,7 +193,7 @@ places = np.arange(len(epsilons))
 for offset, mark, name, draws in ((-0.12, "o", "DP-SGLD", chains), (0.12, "s", "release of derivatives", read)):
     low, middle, high = np.transpose([np.quantile(one[:, 1], [0.05, 0.5, 0.95]) for one in draws.values()])
     axes.errorbar(places + offset, middle, [middle - low, high - middle], fmt=mark, capsize=3, label=name)
-axes.axhline(truth[1], color="black", linewidth=0.8, label="truth")
+axes.axhline(truth[1], color="#404040", linewidth=0.8, label="truth")
 axes.set_xticks(places, [f"ε = {epsilon:g}" for epsilon in epsilons])
 axes.set_ylabel("slope, 90 % interval")
 figure.legend(frameon=False, loc="outside right upper")

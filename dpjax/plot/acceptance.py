@@ -7,7 +7,7 @@ import numpy as np
 from dpjax._util.validation import check_positive_number, fail
 from dpjax.coupling.theory import imwg_acceptance_bound, soma_acceptance_bound
 from dpjax.data_augmentation.records.forms import FreshProposals
-from dpjax.plot.style import INK, NAIVE, POSTERIOR, legend_above, new_axes, tidy
+from dpjax.plot.style import INK, POSTERIOR, legend_above, new_axes, tidy
 from dpjax.posterior.posterior import Posterior
 from dpjax.release import PrivateRelease
 from dpjax.release.describe import Unpromised, promise
@@ -24,10 +24,10 @@ def plot_acceptance(posterior: Posterior, *, epsilon: float | None, axes: Any) -
     places = np.arange(rates.shape[1])
     axes.vlines(places, rates.min(axis=0), rates.max(axis=0), color=POSTERIOR, alpha=0.35, linewidth=1)
     axes.plot(places, rates.mean(axis=0), ".", color=POSTERIOR, markersize=4, label="each record (line: chains)")
-    axes.axhline(np.mean(rates), color=INK, linewidth=1, label=f"mean {np.mean(rates):.2f}")
+    axes.axhline(np.mean(rates), color=POSTERIOR, linewidth=1.4, label=f"mean {np.mean(rates):.2f}")
     if bound is not None:
         value, text = bound
-        axes.axhline(value, color=NAIVE, linestyle="--", linewidth=1.4, label=f"at least {text} = {value:.2g}")
+        axes.axhline(value, color=INK, linestyle="--", linewidth=1.4, label=f"at least {text} = {value:.2g}")
     axes.set(xlabel="record", ylabel="proposals accepted in a sweep", ylim=(0, max(1.0, 1.05 * rates.max())))
     legend_above(axes)
     tidy(axes)

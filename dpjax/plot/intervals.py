@@ -9,7 +9,7 @@ from dpjax._util.validation import check_share, describe, fail, name_of
 from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import entry_names
 from dpjax.importance import ImportanceSample, quantile_function
-from dpjax.plot.style import legend_above, new_axes, styles_of, tidy
+from dpjax.plot.style import legend_above, line_at_zero, new_axes, styles_of, tidy
 from dpjax.posterior.posterior import Posterior
 from dpjax.smc.result import SMCSample
 
@@ -71,6 +71,7 @@ def forest(
         draw_intervals(axes, [drawn[label][row] for row in rows], shift, level, label, style)
     axes.set(yticks=range(len(rows)), yticklabels=rows, ylim=(len(rows) - 0.4, -0.6))
     axes.tick_params(axis="y", length=0)
+    line_at_zero(axes)
     axes.set_xlabel(f"median, 50 % and {100 * level:g} %")
     tidy(axes, "left")
     if len(drawn) > 1:

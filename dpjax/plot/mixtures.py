@@ -7,7 +7,7 @@ import numpy as np
 from dpjax._util.validation import fail
 from dpjax.mixture.partition import Partition
 from dpjax.mixture.posterior import MixturePosterior
-from dpjax.plot.style import POSTERIOR, new_axes, tidy
+from dpjax.plot.style import INK, POSTERIOR, legend_above, new_axes, tidy
 
 
 def plot_density(posterior: MixturePosterior, grid: Any, *, level: float, axes: Any) -> Any:
@@ -37,11 +37,12 @@ def plot_num_clusters(posterior: MixturePosterior, *, axes: Any) -> Any:
     axes, num_clusters = new_axes(axes), posterior.draws["num_clusters"]
     numbers = np.arange(num_clusters.min(), num_clusters.max() + 1)
     of_chains = np.array([[np.mean(chain == number) for number in numbers] for chain in num_clusters])
-    axes.bar(numbers, of_chains.mean(axis=0), color=POSTERIOR, alpha=0.5)
-    for shares in of_chains:
-        axes.plot(numbers, shares, "_", color="black", markersize=9)
+    axes.bar(numbers, of_chains.mean(axis=0), color=POSTERIOR, alpha=0.5, label="all chains")
+    for place, shares in enumerate(of_chains):
+        axes.plot(numbers, shares, "_", color=INK, markersize=9, label=None if place else "single chains")
     axes.xaxis.get_major_locator().set_params(integer=True)
-    axes.set(xlabel="clusters (dashes: single chains)", ylabel="posterior probability")
+    axes.set(xlabel="clusters", ylabel="posterior probability")
+    legend_above(axes)
     tidy(axes)
     return axes
 

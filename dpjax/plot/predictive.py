@@ -10,8 +10,9 @@ from dpjax.base import Key
 from dpjax.plot.style import (
     BAND,
     INK,
-    NAIVE,
+    OUTSIDE,
     POSTERIOR,
+    ZERO,
     check_labels,
     choose_places,
     legend_above,
@@ -90,10 +91,11 @@ def draw_numbers(axes: Any, values: np.ndarray, released: np.ndarray, level: flo
     axes.vlines(places, low, high, color=BAND, linewidth=9, label=f"predicted, {100 * level:g} %")
     axes.vlines(places, lower, upper, color=POSTERIOR, alpha=0.45, linewidth=9, label="predicted, 50 %")
     outside = (mark < low) | (mark > high)
-    for chosen, colour, sign, text in ((~outside, INK, "o", "released"), (outside, NAIVE, "D", "outside")):
+    for chosen, colour, sign, text in ((~outside, INK, "o", "released"), (outside, OUTSIDE, "D", "outside")):
         if np.any(chosen):
             label = text if text == "released" else "released, outside"
             axes.plot(places[chosen], mark[chosen], sign, color=colour, markersize=5, label=label)
+    axes.axhline(0, color=ZERO, linewidth=1, zorder=0)
     axes.set(xlim=(-0.6, len(places) - 0.4), ylabel="sd from the mean prediction")
     tidy(axes, "bottom")
     legend_above(axes)

@@ -50,9 +50,10 @@ def draw_histogram(axes: Any, calibration: SBCResult, name: str, counts: np.ndar
     edges = np.append(0.0, np.cumsum(expected) / expected.sum())
     axes.stairs(high, edges, baseline=low, fill=True, color=BAND)
     axes.stairs(counts, edges, color=POSTERIOR, linewidth=1.5)
-    axes.set(title=name, xlim=(0, 1), ylim=(0, 1.1 * max(np.max(high), np.max(counts))), yticks=[])
-    axes.set_xlabel("rank / number of draws")
-    tidy(axes, "left")
+    axes.set(title=name, xlim=(0, 1), ylim=(0, 1.1 * max(np.max(high), np.max(counts))))
+    axes.locator_params(axis="y", nbins=4, integer=True)
+    axes.set(xlabel="rank / number of draws", ylabel="replicates")
+    tidy(axes)
 
 
 def plot_verdict(verdict: InvarianceTestResult, *, axes: Any) -> Any:

@@ -1,4 +1,10 @@
-"""The style of all figures: colours for every kind of colour vision, marks, and axes."""
+"""The style of all figures: colours for every kind of colour vision, marks, and axes.
+
+Each colour has one meaning in all figures. Blue is what dpjax computes, and orange what ignores the noise. Dark grey is
+what something is compared with: the truth, the confidential data, a proven bound, or a released value in front of its
+predictions. Middle grey is a released value with its noise, and light grey a band of expected values. Purple is another
+estimate, and red what is out of bounds. Series without such a meaning take the colours of `SERIES`.
+"""
 
 from collections.abc import Iterable, Sequence
 from itertools import cycle
@@ -14,10 +20,19 @@ POSTERIOR = "#1f6fb4"
 """Colour of results of dpjax; blue and orange differ for every kind of colour vision, and in brightness."""
 
 NAIVE = "#d95f02"
-"""Colour of results that are wrong or ignore the noise."""
+"""Colour of results that ignore the noise."""
+
+OTHER = "#b5589a"
+"""Colour of other estimates, such as least squares."""
+
+OUTSIDE = "#c1121f"
+"""Colour of what is out of bounds, such as a released value that the model does not predict; it has a mark, too."""
+
+ZERO = "0.8"
+"""Colour of lines at zero."""
 
 INK = "#404040"
-"""Colour of references, such as results from the confidential data."""
+"""Colour of references, such as results from the confidential data, or bounds."""
 
 RELEASED = "0.55"
 """Colour of released values."""
@@ -25,7 +40,7 @@ RELEASED = "0.55"
 BAND = "0.85"
 """Colour of bands of expected values."""
 
-SERIES = (POSTERIOR, NAIVE, INK, "#56b4e9", "#b5589a", "#e6a700")
+SERIES = (POSTERIOR, OTHER, "#56b4e9", "#117733", "#e6a700", "#882255")
 MARKS = ("o", "s", "D", "^", "v", "P")
 """Colours and marks of several series; marks make them distinguishable without colour."""
 
@@ -110,6 +125,13 @@ def styles_of(names: Iterable[str]) -> dict[str, dict[str, str]]:
 def tidy(axes: Any, *sides: str) -> None:
     """Hide the spines at these sides of the axes, and those above and at the right."""
     axes.spines[["top", "right", *sides]].set_visible(False)
+
+
+def line_at_zero(axes: Any) -> None:
+    """Draw a line at 0 of the horizontal axis, if 0 is within it."""
+    low, high = axes.get_xlim()
+    if low < 0 < high:
+        axes.axvline(0, color=ZERO, linewidth=1, zorder=0)
 
 
 def legend_above(axes: Any, *, stacked: bool = False) -> None:

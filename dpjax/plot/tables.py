@@ -14,9 +14,10 @@ from dpjax.data_augmentation.counts.least_squares import estimate_counts, sums_o
 from dpjax.mechanisms.base import parts_of
 from dpjax.models.simulation import GibbsState, parameter_shapes
 from dpjax.plot.style import (
-    NAIVE,
+    OTHER,
     POSTERIOR,
     RELEASED,
+    ZERO,
     check_labels,
     choose_places,
     name_places,
@@ -35,7 +36,7 @@ FURTHER_STEPS = 250
 STEEP = 10
 """Ratio of the largest sum to the noise above which a square root scale is used."""
 
-COLOURS = {"released": RELEASED, "least squares": NAIVE, "posterior": POSTERIOR}
+COLOURS = {"released": RELEASED, "least squares": OTHER, "posterior": POSTERIOR}
 """Colours by the beginning of the label."""
 
 
@@ -163,7 +164,7 @@ def draw_panel(axes: Any, sums: Sums, names: np.ndarray, what: str) -> None:
     draw_points(axes, place - 0.22, sums.released, (sums.half_width, sums.half_width), "s", "released")
     draw_points(axes, place, sums.estimate, None, "_", "least squares")
     draw_points(axes, place + 0.22, sums.mean, (sums.mean - sums.low, sums.high - sums.mean), "o", what)
-    axes.axhline(0, color="0.8", linewidth=1, zorder=0)
+    axes.axhline(0, color=ZERO, linewidth=1, zorder=0)
     name_places(axes, names)
     axes.set(ylabel="count", xlim=(-0.6, len(names) - 0.4))
     tidy(axes, "bottom")

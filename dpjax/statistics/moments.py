@@ -60,6 +60,12 @@ class Total(RecordStatistic):
         """The field, and how it was clamped."""
         return f"the sum of `{self.field}`, {clamped(self.lower, self.upper)}"
 
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """The field, with the place of each of several columns."""
+        number = self.dimension or 1
+        return (self.field,) if number == 1 else tuple(f"{self.field}[{place}]" for place in range(number))
+
     @classmethod
     def _from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `total` makes of them."""
@@ -249,6 +255,11 @@ class Count(RecordStatistic):
     def words(self) -> str:
         """What is counted."""
         return "the number of records"
+
+    @property
+    def coordinate_names(self) -> tuple[str, ...]:
+        """What is counted."""
+        return ("records",)
 
     def diameter(self, norm: Norm) -> float:
         """Nothing changes if a record is replaced."""

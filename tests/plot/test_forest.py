@@ -7,7 +7,7 @@ import dpjax
 from dpjax import plot
 from dpjax.importance import ImportanceSample
 from dpjax.plot.intervals import MAX_ROWS
-from dpjax.plot.style import INK, KNOWN, MARKS, NAIVE, POSTERIOR, SERIES, styles_of
+from dpjax.plot.style import INK, KNOWN, MARKS, NAIVE, POSTERIOR, SERIES, ZERO, styles_of
 from dpjax.smc.result import SMCSample
 from tests.plot.results import make_posterior
 
@@ -43,11 +43,18 @@ def test_answers_lie_beside_each_other_and_share_rows():
     axes = make_posterior().plot_forest({"non-private": DRAWS, "naive": {"mean": DRAWS["mean"] + 1}}, axes=new_axes())
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["mean"]
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["non-private", "naive", "dpjax"]
-    places = [line.get_ydata()[0] for line in axes.lines]
+    lines = [line for line in axes.lines if not line.get_label().startswith("_")]
+    places = [line.get_ydata()[0] for line in lines]
     assert places == sorted(places)
-    assert [line.get_color() for line in axes.lines] == [INK, NAIVE, POSTERIOR]
+    assert [line.get_color() for line in lines] == [INK, NAIVE, POSTERIOR]
     top = plot.forest({"a": DRAWS, "b": DRAWS}, names=["coef[1]", "mean"], axes=new_axes())
     assert [tick.get_text() for tick in top.get_yticklabels()] == ["coef[1]", "mean"]
+
+
+@pytest.mark.parametrize(("shift", "number"), [(0.0, 1), (100.0, 0)])
+def test_zero_has_a_line_where_it_is_in_sight(shift, number):
+    axes = plot.forest({"dpjax": {"mean": np.linspace(-1.0, 1.0, 50)[None] + shift}}, axes=new_axes())
+    assert sum(line.get_color() == ZERO for line in axes.lines) == number
 
 
 def test_weights_count():
@@ -110,5 +117,5 @@ def test_a_new_figure_is_one_of_pyplot(monkeypatch):
     assert pyplot.gcf() is axes.figure
     pyplot.close(axes.figure)
     monkeypatch.setitem(__import__("sys").modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'pip install "dpjax\[plots\]"'):
+    with pytest.raises(ImportError, match=r"pip install arviz matplotlib"):
         dpjax.plot.forest({"a": DRAWS})

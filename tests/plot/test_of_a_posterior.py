@@ -7,7 +7,8 @@ import pytest
 import dpjax
 from dpjax.plot.acceptance import epsilon_of
 from dpjax.plot.predictive import draw_numbers, draw_values
-from dpjax.plot.style import NAIVE, name_places
+from dpjax.plot.style import OUTSIDE, name_places
+from dpjax.statistics.base import coordinate_names_of
 from tests.plot.results import MODEL, RELEASE, STATISTIC, N, make_posterior
 
 figure = pytest.importorskip("matplotlib.figure")
@@ -59,10 +60,10 @@ def test_predicted_numbers_are_in_their_own_units():
     values = np.random.default_rng(3).normal([10.0, -5.0, 7.0], [2.0, 0.1, 0.0], (400, 3))
     axes = new_axes()
     draw_numbers(axes, values, np.array([11.0, -4.5, 7.0]), 0.95)
-    inside, outside = axes.lines
+    inside, outside = (line for line in axes.lines if not line.get_label().startswith("_"))
     np.testing.assert_allclose(inside.get_ydata(), [0.5, 0.0], atol=0.15)  # five errors of a mean over 400 draws
     np.testing.assert_allclose(outside.get_ydata(), [5.0], atol=0.6)
-    assert outside.get_color() == NAIVE
+    assert outside.get_color() == OUTSIDE
     assert labels_of(axes) == ["predicted, 95 %", "predicted, 50 %", "released", "released, outside"]
 
 
@@ -123,3 +124,11 @@ def test_acceptance_needs_records_that_were_imputed():
         posterior.plot_acceptance()
     with pytest.raises(ValueError, match="epsilon"):
         make_posterior(model=MODEL).plot_acceptance(epsilon=-1.0)
+
+
+def test_sums_are_named_by_what_is_summed():
+    """Beside a table, too; a panel that is labelled "0" says nothing."""
+    both = dpjax.statistics.stacked(dpjax.statistics.cells("a", 2), dpjax.statistics.count())
+    assert coordinate_names_of(both, 3) == ("0", "1", "records")
+    sums = dpjax.statistics.stacked(dpjax.statistics.total("x", [-3, -3], [3, 3]), dpjax.statistics.total("y", -4, 4))
+    assert coordinate_names_of(sums, 3) == ("x[0]", "x[1]", "y")
