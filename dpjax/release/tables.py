@@ -31,7 +31,9 @@ def read_table(value: Any, statistic: Any) -> tuple[Any, Any]:
             remedy = "Pass what the numbers are, such as dpjax.statistics.cells(['sex', 'admitted'], [2, 2])."
             fail("statistic", None, "a function of one record, except for a table of pandas", remedy, error=TypeError)
         return value, statistic
-    fields, levels = check_fields(labels[0], statistic), labels[1]
+    # As `read_csv` leaves a file with a row for each cell.
+    is_long = type(value.index).__name__ == "RangeIndex"
+    fields, levels = check_fields(labels[0], statistic, INDEX if is_long else NAME), labels[1]
     numbers = read_numbers("value", np.asarray(value.to_numpy()), "a table of numbers", INDEX)
     found = cells(fields, levels=levels)
     if statistic is not None and statistic not in (found, cells(fields, found.num_categories)):
@@ -40,13 +42,15 @@ def read_table(value: Any, statistic: Any) -> tuple[Any, Any]:
     return numbers.ravel(), found
 
 
-def check_fields(names: list[Any], statistic: Any) -> list[str]:
+def check_fields(names: list[Any], statistic: Any, remedy: str) -> list[str]:
     """The fields of the variables: those of the statistic where the table does not name them."""
     if not (statistic is None or isinstance(statistic, Cells)):
-        remedy = "Pass the numbers alone: table.to_numpy().ravel()."
-        fail("statistic", name_of(statistic), "dpjax.statistics.cells for a table with labels", remedy, error=TypeError)
+        alone = "Pass the numbers alone: table.to_numpy().ravel()."
+        fail(
+            "statistic", name_of(statistic), "dpjax.statistics.cells for a table with labels", numbers, error=TypeError
+        )
     known = statistic.field if statistic is not None and len(statistic.field) == len(names) else [None] * len(names)
     fields: list[Any] = [given if name is None else name for name, given in zip(names, known, strict=True)]
     if not all(isinstance(field, str) for field in fields):
-        fail("value", f"a table of variables named {names}", "a name for each variable", NAME)
+        fail("value", f"a table of variables named {names}", "a name for each variable", remedy)
     return fields

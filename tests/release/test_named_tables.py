@@ -104,6 +104,14 @@ def test_bad_tables_are_refused(build, argument):
         build()
 
 
+def test_a_file_with_a_row_for_each_cell_is_told_what_to_do():
+    """Not to name its index and columns, which would be no table of its variables."""
+    table = frame([[0, 58], [1, 21]], [None, None], [["0", "1"], ["admitted", "count"]])
+    table.index = type("RangeIndex", (list,), {"names": [None]})([0, 1])
+    with pytest.raises(ValueError, match=r"Make the variables the index: table\.set_index"):
+        dpjax.Release(table, NOISE, n=79)
+
+
 def test_other_names_than_those_of_the_release_are_refused():
     """Levels in another order would give every name to the wrong numbers."""
     model = categorical(fields=FIELDS, levels=[["male", "female"], ["no", "yes"]])
