@@ -26,6 +26,15 @@ def run(name: str) -> dict[str, Any]:
         return run_checked(DOCS / name)
 
 
+def test_links_work_in_the_checkout():
+    """Files that only the site has cannot be followed there."""
+    root, missing = DOCS.parent, []
+    for page in [*root.glob("*.md"), *DOCS.rglob("*.md")]:
+        links = re.findall(r"\]\(([^)#\s]+)", page.read_text())
+        missing += [f"{page}: {link}" for link in links if "://" not in link and not (page.parent / link).exists()]
+    assert not missing
+
+
 def test_the_first_page_calls_what_there_is():
     """The wheel is tried with its code (.ci/smoke.py)."""
     assert {"Release", "DiscreteGaussian", "sample"} <= set(code_of("index.md").co_names) & set(dpjax.__all__)

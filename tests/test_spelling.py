@@ -40,10 +40,13 @@ def test_functions_that_return_so_many_draws_take_both(function):
 NEIGHBOURS = "replace-one"
 
 SLIPS = {
-    "another usual name": (lambda: dpjax.DiscreteGaussian(sigma=6), r"^sigma: given a value; expected .* mean scale\?"),
-    "a misspelt name": (lambda: dpjax.Laplace(scal=6), r"^scal: .* Did you mean scale\?"),
+    "another usual name": (
+        lambda: dpjax.DiscreteGaussian(sigma=6),
+        r"^sigma: given a value; expected .* Write scale\.$",
+    ),
+    "a misspelt name": (lambda: dpjax.Laplace(scal=6), r"^scal: .* Write scale\.$"),
     "a name like none": (lambda: dpjax.Laplace(6, colour=1), r"^colour: .* See help\(Laplace\)\.$"),
-    "of a release": (lambda: dpjax.Release(values=[1.0]), r"^values: .* Did you mean value\?"),
+    "of a release": (lambda: dpjax.Release(values=[1.0]), r"^values: .* Write value\.$"),
     "missing": (lambda: dpjax.private.Budget(1.0), r"^delta: given nothing; .* takes epsilon, delta, neighbours\.$"),
     "missing after a name": (
         lambda: dpjax.private.Budget(epsilon=1.0, neighbours=NEIGHBOURS),

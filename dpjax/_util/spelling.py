@@ -56,7 +56,7 @@ def check_names(cls: type, number: int, given: set[str]) -> None:
     is_open = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters_of(cls))
     if (unknown := sorted(given - set(names))) and not is_open:
         meant = nearest(unknown[0], names)
-        remedy = f"Did you mean {meant}?" if meant else f"See help({cls.__name__})."
+        remedy = f"Write {meant}." if meant else f"See help({cls.__name__})."
         fail(unknown[0], "a value", f"one of {cls.__name__}'s arguments: {', '.join(names)}", remedy, error=TypeError)
     by_place = [one.name for one in expected if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD][:number]
     missing = [one.name for one in expected if one.default is one.empty and one.name not in {*by_place, *given}]

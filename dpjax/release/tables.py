@@ -46,9 +46,7 @@ def check_fields(names: list[Any], statistic: Any, remedy: str) -> list[str]:
     """The fields of the variables: those of the statistic where the table does not name them."""
     if not (statistic is None or isinstance(statistic, Cells)):
         alone = "Pass the numbers alone: table.to_numpy().ravel()."
-        fail(
-            "statistic", name_of(statistic), "dpjax.statistics.cells for a table with labels", numbers, error=TypeError
-        )
+        fail("statistic", name_of(statistic), "dpjax.statistics.cells for a table with labels", alone, error=TypeError)
     known = statistic.field if statistic is not None and len(statistic.field) == len(names) else [None] * len(names)
     fields: list[Any] = [given if name is None else name for name, given in zip(names, known, strict=True)]
     if not all(isinstance(field, str) for field in fields):
