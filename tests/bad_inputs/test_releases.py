@@ -194,7 +194,7 @@ CASES = {
             "of an unknown mechanism": (edited(TEXT, mechanism={"name": "renyi"}), "mechanism"),
             "of a mechanism with more": (
                 edited(TEXT, mechanism={"name": "laplace", "scale": 1.0, "b": 2}),
-                "mechanism",
+                "b",
             ),
             "of a mechanism without a scale": (edited(TEXT, mechanism={"name": "laplace"}), "mechanism"),
             "of a negative scale": (edited(TEXT, mechanism={"name": "laplace", "scale": -1.0}), "scale"),
