@@ -28,6 +28,7 @@ TINY: dict[str, dict[str, dict[str, Any]]] = {
         "time-use": {"chains": 2, "proposals": 20_000, "file": None},
         "many-pairs": {"n": 4, "pairs": 20, "cap": 2_000},
         "table3": {"pairs": 4, "cap": 40},
+        "table3-readings": {"chains": 4, "sweeps": 3},
         "table4": {"divisor": 500, "repeats": 1},
     },
     "mixture": {
