@@ -16,6 +16,8 @@ from dpjax._util.validation import check_array
 __all__ = [
     "imwg_acceptance_bound",
     "imwg_approach_bound",
+    "imwg_mean_acceptance_bound",
+    "imwg_mean_acceptance_bound_zcdp",
     "imwg_random_rate_bound",
     "imwg_systematic_rate_bound",
     "soma_acceptance_bound",
@@ -61,6 +63,50 @@ def imwg_acceptance_bound(epsilon: ArrayLike) -> Numbers:
     0.368
     """
     return smallest_ratio(epsilon)
+
+
+def imwg_mean_acceptance_bound(epsilon: ArrayLike, delta: ArrayLike = 0.0) -> Numbers:
+    """2 (1 − δ) / (1 + e^ε), a lower bound of IMwG's acceptance on average over releases drawn from the model.
+
+    For noise that is (ε, δ) private for replacing a record; any pair that it promises gives a bound. At δ = 0 it is
+    above `imwg_acceptance_bound`, which holds for every release. The acceptance of a record is then on average 1 less
+    the total variation between the releases with the record and with the proposal in its place.
+
+    Parameters
+    ----------
+    epsilon
+        The bound ε.
+    delta
+        The probability δ.
+
+    Examples
+    --------
+    >>> float(imwg_mean_acceptance_bound(1.0))
+    0.538
+    """
+    missed = read("delta", delta, lambda array: (array >= 0) & (array <= 1), "numbers from 0 to 1")
+    least = smallest_ratio(epsilon)
+    return 2 * least * (1 - missed) / (1 + least)
+
+
+def imwg_mean_acceptance_bound_zcdp(rho: ArrayLike) -> Numbers:
+    """A lower bound of IMwG's acceptance on average over releases drawn from the model, under ρ-zCDP.
+
+    1 less the smaller of √(ρ / 2), by Pinsker's inequality, and √(1 − e^(−ρ)), by that of Bretagnolle and Huber. For
+    one release there is no bound, as the density ratio of Gaussian noise has none.
+
+    Parameters
+    ----------
+    rho
+        The ρ for replacing a record.
+
+    Examples
+    --------
+    >>> float(imwg_mean_acceptance_bound_zcdp(0.5))
+    0.5
+    """
+    spent = read("rho", rho, lambda array: array >= 0, "numbers of at least 0")
+    return 1 - np.minimum(np.sqrt(spent / 2), np.sqrt(-np.expm1(-spent)))
 
 
 def soma_rate_bound(epsilon: ArrayLike) -> Numbers:

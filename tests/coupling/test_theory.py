@@ -1,9 +1,14 @@
 """The bounds of Xiong and Ju (2025) hold for every chain on a few values, and some of them are attained."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.stats import norm
 
+import dpjax
 from dpjax.coupling import theory
+from dpjax.models.simulation import init_latent
 from tests.coupling.finite import (
     Target,
     acceptance,
@@ -104,3 +109,42 @@ def test_formulas_as_printed() -> None:
     np.testing.assert_allclose(theory.soma_departure_bound(np.log(e), n, d), away, rtol=1e-12)
     np.testing.assert_allclose(theory.soma_departure_bound(np.log(e), 2, 1), e * (e - 1) / (e + 1) ** 2, rtol=1e-12)
     assert np.all(np.isfinite(theory.soma_rate_bound(np.array([0.0, 400.0]))))
+
+
+@pytest.mark.parametrize(
+    ("noise", "total_variation"),
+    [(dpjax.Gaussian(1.0), 2 * norm.cdf(0.5) - 1), (dpjax.Laplace(0.5), 1 - np.exp(-1.0))],
+    ids=["Gaussian", "Laplace"],
+)
+def test_the_mean_acceptance_is_one_less_the_mean_total_variation(noise, total_variation: float) -> None:
+    """Over releases of two fair coins; a proposal is the other face half of the time."""
+    model = dpjax.Model(
+        sample_prior=lambda key: {},
+        log_prior=lambda parameters: jnp.zeros(()),
+        sample_records=lambda key, parameters, n: {"y": jax.random.bernoulli(key, 0.5, (n,)).astype(float)},
+        log_density=lambda parameters, records: jnp.full(records["y"].shape, jnp.log(0.5)),
+    )
+    template = dpjax.Release([0.0], noise, dpjax.statistics.total("y", 0.0, 1.0), n=2)
+
+    def accepted(key: jax.Array) -> jax.Array:
+        record_key, noise_key, sweep_key = jax.random.split(key, 3)
+        records = model.sample_records(record_key, {}, 2)
+        release = template.sample(noise_key, records)
+        _, info = dpjax.imwg()(model, release)(sweep_key, init_latent(release, records), {})
+        return info.acceptance_rate
+
+    rates = np.asarray(jax.jit(jax.vmap(accepted))(jax.random.split(jax.random.key(5), 40_000)), float)
+    error = rates.std() / np.sqrt(len(rates))
+    assert abs(rates.mean() - (1 - total_variation / 2)) < 5 * error
+
+
+def test_the_bounds_of_the_mean_acceptance_are_those_of_the_total_variation() -> None:
+    rho = np.array([0.01, 0.5, 2.0, 8.0])
+    exact = 2 * norm.cdf(-np.sqrt(rho / 2))  # Gaussian noise with rho = 1 / (2 sigma^2) and a shift of 1
+    assert np.all(theory.imwg_mean_acceptance_bound_zcdp(rho) <= exact)
+    assert np.all(theory.imwg_mean_acceptance_bound(0.0, 1 - exact) == pytest.approx(exact))
+    epsilon = np.array([0.1, 1.0, 5.0])
+    assert np.all(theory.imwg_mean_acceptance_bound(epsilon) >= theory.imwg_acceptance_bound(epsilon))
+    # Randomized response attains it: the answer is kept with probability e^eps / (1 + e^eps).
+    kept = 1 / (1 + np.exp(-epsilon))
+    assert theory.imwg_mean_acceptance_bound(epsilon) == pytest.approx(1 - (2 * kept - 1))
