@@ -76,7 +76,8 @@ def search_from(step_size: Any, num_chains: int, is_on: bool) -> StepSearch:
     kind = np.asarray(step_size).dtype
 
     def for_chains(leaf: np.ndarray) -> np.ndarray:
-        return np.full(num_chains, leaf, kind if leaf.dtype.kind == "f" else leaf.dtype)
+        # As devices have it, so that a checkpoint is what it is compared with.
+        return np.full(num_chains, leaf, kind if leaf.dtype.kind == "f" else jnp.asarray(leaf).dtype)
 
     return StepSearch(jax.tree.map(for_chains, averaging), np.full(num_chains, is_on))
 
