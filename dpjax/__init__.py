@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     )
     from dpjax.mcmc import sample, sample_batch, until
     from dpjax.mechanisms import (
+        AddedNoise as AddedNoise,
         CellKeys as CellKeys,
         Censored as Censored,
         DiscreteGaussian,
@@ -48,14 +49,17 @@ if TYPE_CHECKING:
         Mechanism as Mechanism,
         MultivariateGaussian as MultivariateGaussian,
         PermuteAndFlip as PermuteAndFlip,
+        PossibleSums as PossibleSums,
         PrimarySuppression as PrimarySuppression,
         Privacy as Privacy,
+        Promised as Promised,
         RandomizedResponse,
         RandomRounding as RandomRounding,
         ReportNoisyMax as ReportNoisyMax,
         Rounded as Rounded,
         SmoothedHistogram as SmoothedHistogram,
         Staircase as Staircase,
+        Tails as Tails,
         Truncated as Truncated,
         Tulap as Tulap,
         VectorLaplace as VectorLaplace,
@@ -102,10 +106,10 @@ else:
             "dpjax.likelihood": "MaximumLikelihood likelihood_ratio_test maximum_likelihood",
             "dpjax.mcmc": "sample sample_batch until",
             "dpjax.mechanisms": (
-                "CellKeys Censored DiscreteGaussian DiscreteLaplace Exact ExponentialMechanism Gaussian HaarWavelet "
-                "Independent KNormLinf Laplace LocalChannel Mechanism MultivariateGaussian PermuteAndFlip "
-                "PrimarySuppression Privacy RandomizedResponse RandomRounding ReportNoisyMax Rounded "
-                "SmoothedHistogram Staircase Truncated Tulap VectorLaplace gaussian_scale laplace_scale zcdp_scale"
+                "AddedNoise CellKeys Censored DiscreteGaussian DiscreteLaplace Exact ExponentialMechanism Gaussian "
+                "HaarWavelet Independent KNormLinf Laplace LocalChannel Mechanism MultivariateGaussian PermuteAndFlip "
+                "PossibleSums PrimarySuppression Privacy Promised RandomizedResponse RandomRounding ReportNoisyMax "
+                "Rounded SmoothedHistogram Staircase Tails Truncated Tulap VectorLaplace gaussian_scale laplace_scale zcdp_scale"
             ),
             "dpjax.posterior": "Posterior",
             "dpjax.posterior.prediction": "sample_prior_predictive",
