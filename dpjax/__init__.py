@@ -109,7 +109,8 @@ else:
                 "AddedNoise CellKeys Censored DiscreteGaussian DiscreteLaplace Exact ExponentialMechanism Gaussian "
                 "HaarWavelet Independent KNormLinf Laplace LocalChannel Mechanism MultivariateGaussian PermuteAndFlip "
                 "PossibleSums PrimarySuppression Privacy Promised RandomizedResponse RandomRounding ReportNoisyMax "
-                "Rounded SmoothedHistogram Staircase Tails Truncated Tulap VectorLaplace gaussian_scale laplace_scale zcdp_scale"
+                "Rounded SmoothedHistogram Staircase Tails Truncated Tulap VectorLaplace gaussian_scale laplace_scale "
+                "zcdp_scale"
             ),
             "dpjax.posterior": "Posterior",
             "dpjax.posterior.prediction": "sample_prior_predictive",
