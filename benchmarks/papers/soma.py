@@ -260,6 +260,10 @@ PAPER = Paper(
                 *coupling_times("30", {"SOMA": 120.64, "Sys-IMwG": 549.07, "Ran-IMwG": 900.79}),
                 *acceptances("30", {"SOMA": 91.91, "Sys-IMwG": 50.94, "Ran-IMwG": 50.95}),
             ),
+            cause="Acceptance at ε = 30 is that of another problem: the paper prints neither where records are clamped "
+            "nor the scale of the noise. With covariates clamped at ±5 and a sensitivity of 15 chains accept nearly as "
+            "often as in the paper, but then pairs meet later than here. `python -m benchmarks.soma table3-readings` "
+            "tries sixteen readings; none gives both.",
             first="Table 1",
         ),
         Row(

@@ -56,7 +56,7 @@ EXPERIMENTS = {
         "many_pairs", {"n": 20, "pairs": 100_000, "cap": 100_000}, {"n": 20, "pairs": 5_000, "cap": 100_000}
     ),
     "table3": Experiment("table3", {"pairs": 300, "cap": 20_000}, {"pairs": 50, "cap": 500}),
-    "table3-readings": Experiment("table3_readings", {"chains": 300, "sweeps": 300}, {"chains": 50, "sweeps": 50}),
+    "table3-readings": Experiment("table3_readings", {"chains": 200, "sweeps": 200}, {"chains": 50, "sweeps": 50}),
     "table4": Experiment("table4", {"divisor": 1, "repeats": 5}, {"divisor": 10, "repeats": 1}),
 }
 

@@ -34,7 +34,7 @@ KERNELS = {
 def measure(pairs: int, cap: int) -> dict[str, Any]:
     """By ε and kernel: mean and quartiles of the coupling time, the rate with its interval, and the acceptance.
 
-    Parameters are coupled by common random numbers, as in the paper; means are restricted at the cap.
+    Parameters are coupled by common random numbers; the paper does not say how. Means are restricted at the cap.
     """
     return {str(epsilon): measure_budget(epsilon, pairs, cap) for epsilon in PAPER}
 
