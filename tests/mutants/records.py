@@ -7,6 +7,7 @@ REFRESH = ("records/test_refresh.py",)
 START = ("records/test_perfect_start.py",)
 MICRODATA = ("release/test_microdata.py",)
 MOVES = ("records/test_microdata_moves.py",)
+SUMMED = ("summed_out/test_likelihood.py",)
 
 MUTANTS = (
     Mutant(
@@ -306,5 +307,40 @@ MUTANTS = (
         "return release.missing[name] if name in release.exact else jnp.ones(release.n, bool)",
         "return jnp.ones(release.n, bool)",
         MOVES,
+    ),
+    Mutant(
+        "Rows that agree count once",
+        "data_augmentation/summed_out/likelihood.py",
+        "jnp.sum(weights * terms(parameters))",
+        "jnp.sum(terms(parameters))",
+        SUMMED,
+    ),
+    Mutant(
+        "A window forgets what was released",
+        "data_augmentation/summed_out/terms.py",
+        "total = logsumexp(densities(parameters) + self.log_released, axis=0)",
+        "total = logsumexp(densities(parameters), axis=0)",
+        SUMMED,
+    ),
+    Mutant(
+        "A window with a stride forgets it",
+        "data_augmentation/summed_out/windows.py",
+        "axis=0) + np.log(stride)",
+        "axis=0)",
+        SUMMED,
+    ),
+    Mutant(
+        "An integral over Normal fields forgets its volume",
+        "data_augmentation/summed_out/normal_fields.py",
+        "(centre) + volume / 2)",
+        "(centre) + 0 * volume)",
+        ("summed_out/test_normal_fields.py",),
+    ),
+    Mutant(
+        "A formula forgets its offset",
+        "adapters/formula/program.py",
+        "predictor = predictor + at(design.offset, places)",
+        "predictor = predictor + 0 * at(design.offset, places)",
+        ("numpyro_models/test_formula.py",),
     ),
 )
