@@ -185,9 +185,9 @@ MUTANTS = (
     ),
     Mutant(
         "SMC sweeps at the full power of the release",
-        "smc/sampler.py",
-        "return release.with_mechanism(temper_mechanism(release.mechanism, power))",
-        "return release",
+        "release/summed.py",
+        "return self.with_mechanism(temper_mechanism(self.mechanism, power))",
+        "return self",
         SMC,
     ),
     Mutant(
