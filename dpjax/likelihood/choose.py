@@ -105,9 +105,14 @@ def choose_method(model: Model, release: PrivateRelease, method: Method, imputat
             fail("imputation", repr(imputation), "None with method='clt', which imputes nothing", "Leave one out.")
         check_clt(model, release)
         return "clt"
-    if asks_for_sums(imputation) or (method == "auto" and imputation is None and can_sum_out(model, release)):
+    # The derivatives of records beside totals are not those of rows, one by one.
+    given_release: Any = release
+    in_fields = isinstance(release, Microdata)
+    beside_totals = in_fields and given_release.summed is not None
+    asked = asks_for_sums(imputation) or (method == "auto" and imputation is None and can_sum_out(model, release))
+    if asked and not beside_totals:
         return "sums"
-    if isinstance(release, Microdata):
+    if in_fields:
         given = "Microdata whose records are not summed out"
         remedy = "Leave method and imputation out; or use dpjax.sample, with a wide prior if none is wanted."
         fail("release", given, "a Release, a LocalRelease, or records that can be summed out", remedy)

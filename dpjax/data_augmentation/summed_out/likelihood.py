@@ -1,6 +1,6 @@
 """The density of what was released as a function of the parameters alone, with the hidden records summed out."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
@@ -13,9 +13,12 @@ from dpjax._util.pytree import PyTree
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.records.microdata import cross, hidden_fields, split_hidden
+from dpjax.data_augmentation.summed_out.groups import Groups
 from dpjax.data_augmentation.summed_out.normal_fields import NormalFields, are_normal
 from dpjax.data_augmentation.summed_out.rows import Rows, group_each, group_records
 from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, Terms, Windows
+from dpjax.data_augmentation.summed_out.totals import Totals, check_straight, find_totals, limited
+from dpjax.data_augmentation.summed_out.trees import with_totals
 from dpjax.data_augmentation.summed_out.windows import first_windows, fit_windows, thin_windows
 from dpjax.mechanisms.base import draws_latent_normal
 from dpjax.models.checks import check_fit
@@ -134,7 +137,8 @@ def marginal_likelihood(
     model
         What is believed about the records.
     release
-        A `dpjax.LocalRelease`, or `dpjax.Microdata` without a sum beside the fields.
+        A `dpjax.LocalRelease`, or `dpjax.Microdata` without a sum beside the fields. Totals of groups of records may
+        be joined to either, if what is hidden of each is one whole number.
     parameters
         Parameters [draw, ...] at which windows of whole numbers are to leave out less than 10⁻⁶ of the likelihood, such
         as draws of a first run. Without them the windows reach as far as the noise.
@@ -180,10 +184,10 @@ def obstacle_to_sums(model: Model, release: PrivateRelease) -> str:
     if not isinstance(release, (LocalRelease, Microdata)):
         return "a sum over the records"
     people = as_microdata(release)
-    if people.summed is not None:
-        return "a sum over the records, which makes them depend on each other"
     hidden = hidden_fields(model, people)
     groups, others = split_hidden(model, people, hidden)
+    if people.summed is not None and isinstance(found := totals_beside(model, people), str):
+        return found
     combinations = int(np.prod([leading_size(group) for group in groups]))
     if combinations > MAX_COMBINATIONS:
         return f"{combinations} combinations of the hidden values of a record"
@@ -214,13 +218,18 @@ def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None
     if found := obstacle_to_sums(model, release):
         expected = "values of single records, of which what is hidden can be listed"
         fail("release", found, expected, "Impute the records: dpjax.sample(..., imputation=dpjax.imwg()).")
-    alike = group_records(model, as_microdata(release))
+    people = as_microdata(release)
+    if people.summed is not None:
+        return sum_out_beside_totals(model, people, parameters)
+    alike = group_records(model, people)
     return as_likelihood(alike, make_terms(alike.model, alike.release, parameters))
 
 
 def sum_out_each(model: Model, releases: Sequence[Any], parameters: Parameters | None = None) -> MarginalLikelihood:
     """The likelihoods of several releases of one kind, leaves [release, ...], by sums over as many numbers each."""
-    alike = group_each(model, [as_microdata(release) for release in releases])
+    people = [as_microdata(release) for release in releases]
+    assert all(each.summed is None for each in people), "totals are added to one release alone"
+    alike = group_each(model, people)
     terms = [make_terms(rows.model, rows.release, parameters) for rows in alike]
     length = max(each.length for each in terms)
     found = [as_likelihood(rows, each.padded(length)) for rows, each in zip(alike, terms, strict=True)]
@@ -232,14 +241,36 @@ def as_likelihood(alike: Rows, terms: Terms) -> MarginalLikelihood:
     return MarginalLikelihood(alike.model, terms, jnp.asarray(alike.weights, float), jnp.asarray(alike.rows))
 
 
-def make_terms(model: Model, release: Microdata, parameters: Parameters | None) -> Terms:
-    """What is hidden of each record."""
+def sum_out_beside_totals(model: Model, people: Microdata, parameters: Parameters | None) -> MarginalLikelihood:
+    """The likelihood of records of which totals of groups were released, too."""
+    totals = totals_beside(model, people)
+    assert not isinstance(totals, str), "there is no obstacle"
+    terms = make_terms(model, limited(people, totals), parameters, partial(with_totals, totals))
+    assert isinstance(terms, Groups)
+    check_straight(model, people, totals, terms.records)
+    return MarginalLikelihood(model, terms, jnp.ones(people.n), jnp.arange(people.n))
+
+
+def totals_beside(model: Model, people: Microdata) -> Totals | str:
+    """The totals of groups beside what was released of each record, or in words what is in the way of them."""
+    hidden = hidden_fields(model, people)
+    groups, others = split_hidden(model, people, hidden)
+    return find_totals(model, people, hidden, groups[0] if len(groups) == 1 and not others else None)
+
+
+def make_terms(
+    model: Model,
+    release: Microdata,
+    parameters: Parameters | None,
+    finish: Callable[[Any], Terms] = lambda terms: terms,
+) -> Terms:
+    """What is hidden of each record; `finish` adds what was released of several of them."""
     known = release.hold(draw_records.unoptimized(model, release.n))
     hidden = hidden_fields(model, release)
     groups, others = split_hidden(model, release, hidden)
     if not others:
         values = reduce(cross, groups) if groups else {}
-        return Listed(known, values, release.log_densities_of_support(values).T)
+        return finish(Listed(known, values, release.log_densities_of_support(values).T))
     if has_closed_form(model, release):
         ((key, field),) = release.fields.items()
         return NormalField(known, field, ~release.missing.get(key, jnp.zeros(release.n, bool)))
@@ -247,7 +278,9 @@ def make_terms(model: Model, release: Microdata, parameters: Parameters | None) 
         return NormalFields(known, release, tuple(others))
     (name,) = others
     windows, look = first_windows(model, release, name, known)
-    return windows if parameters is None else fit_windows(model, release, windows, look, parameters, FITTED)
+    if parameters is None:
+        return finish(windows)
+    return fit_windows(model, release, windows, look, parameters, FITTED, finish)
 
 
 def left_out_at(likelihood: MarginalLikelihood, parameters: Parameters) -> float:

@@ -85,12 +85,22 @@ class Listed(Terms):
         """The combinations of all records."""
         return int(self.log_released.size)
 
+    @property
+    def least(self) -> Array:
+        """The first value [m] of the list, of the one hidden field."""
+        (values,) = self.values.values()
+        return jnp.broadcast_to(values[0], self.log_released.shape[1:]).astype(int)
+
     def build(self, model: Model) -> Callable[[Parameters], Array]:
         """See `Terms`."""
-        weights = self._build_weights(model)
-        return lambda parameters: proper_density(logsumexp(weights(parameters), axis=0))
+        weights = self.build_weights(model)
+        return lambda parameters: self.add_up(weights(parameters))
 
-    def _build_weights(self, model: Model) -> Callable[[Parameters], Array]:
+    def add_up(self, weights: Array) -> Array:
+        """The log-density [m] of what was released of each record, given those with each value of it [c, m]."""
+        return proper_density(logsumexp(weights, axis=0))
+
+    def build_weights(self, model: Model) -> Callable[[Parameters], Array]:
         """``parameters -> [c, m]``: the log-density of each record with these values, and of what was released."""
 
         def weigh(parameters: Parameters, values: Records, known: Records, log_released: Array) -> Array:
@@ -110,12 +120,16 @@ class Listed(Terms):
 
     def draw(self, key: Key, model: Model, parameters: Parameters, rows: Array) -> Records:
         """See `Terms`."""
-        drawn = jax.tree.map(lambda leaf: leaf[rows], self.known)
         if not self.values:
-            return drawn
-        weights = self._build_weights(model)(parameters)[:, rows]
+            return jax.tree.map(lambda leaf: leaf[rows], self.known)
+        weights = self.build_weights(model)(parameters)[:, rows]
         cells, _ = select_indices(weights, jax.random.uniform(key, rows.shape))
-        return drawn | jax.tree.map(lambda leaf: leaf[cells], self.values)
+        return self.fill(key, model, parameters, cells, rows)
+
+    def fill(self, key: Key, model: Model, parameters: Parameters, places: Array, rows: Array) -> Records:
+        """The records of these rows [n], with the values at places [n] of the list."""
+        del key, model, parameters
+        return jax.tree.map(lambda leaf: leaf[rows], self.known) | jax.tree.map(lambda leaf: leaf[places], self.values)
 
 
 class Windows(Terms):
@@ -180,15 +194,24 @@ class Windows(Terms):
         call = hoist(weigh, parameter_shapes(model), self.numbers, self.known)
         return lambda parameters: proper_density(call(parameters))
 
+    @property
+    def least(self) -> Array:
+        """The first number [m] of each window."""
+        return self.low
+
+    def build_weights(self, model: Model) -> Callable[[Parameters], Array]:
+        """``parameters -> [w, m]``: the log-density of each record with each number, and of what was released of it."""
+        densities = self._build_densities(model)
+        return lambda parameters: densities(parameters) + self.log_released
+
     def build(self, model: Model) -> Callable[[Parameters], Array]:
         """See `Terms`."""
-        densities = self._build_densities(model)
+        weights = self.build_weights(model)
+        return lambda parameters: self.add_up(weights(parameters))
 
-        def log_density(parameters: Parameters) -> Array:
-            total = logsumexp(densities(parameters) + self.log_released, axis=0)
-            return jnp.where(self.seen, total, 0)
-
-        return log_density
+    def add_up(self, weights: Array) -> Array:
+        """The log-density [m] of what was released of each record, given those with each number of it [w, m]."""
+        return jnp.where(self.seen, logsumexp(weights, axis=0), 0)
 
     def left_out(self, model: Model, parameters: Parameters) -> Array:
         """See `Terms`: the largest density of the release outside of the window times what the model has there."""
@@ -211,9 +234,13 @@ class Windows(Terms):
     def draw(self, key: Key, model: Model, parameters: Parameters, rows: Array) -> Records:
         """See `Terms`; the stride must be 1."""
         seen_key, fresh_key = jax.random.split(key)
-        weights = (self._build_densities(model)(parameters) + self.log_released)[:, rows]
+        weights = self.build_weights(model)(parameters)[:, rows]
         places, _ = select_indices(weights, jax.random.uniform(seen_key, rows.shape))
-        fresh = model.sample_records(fresh_key, parameters, len(rows))[self.field]
+        return self.fill(fresh_key, model, parameters, places, rows)
+
+    def fill(self, key: Key, model: Model, parameters: Parameters, places: Array, rows: Array) -> Records:
+        """The records of these rows [n], with the numbers at places [n], or new ones if nothing was released."""
+        fresh = model.sample_records(key, parameters, len(rows))[self.field]
         chosen = jnp.where(self.seen[rows], self.low[rows] + places.astype(self.low.dtype), fresh)
         return jax.tree.map(lambda leaf: leaf[rows], self.known) | {self.field: chosen}
 

@@ -5,6 +5,7 @@ is at its best. If the noise has no such end (numbers that were censored from ab
 disagree, it also reaches as far as the model's numbers at given parameters.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
@@ -15,7 +16,7 @@ import numpy as np
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.data_augmentation.summed_out.terms import Windows
+from dpjax.data_augmentation.summed_out.terms import Terms, Windows
 from dpjax.models.programs import jit_model
 from dpjax.numerics import proper_density
 from dpjax.release import Microdata
@@ -195,9 +196,15 @@ def first_windows(model: Model, release: Microdata, name: str, known: Records) -
 
 
 def fit_windows(
-    model: Model, release: Microdata, windows: Windows, found: Look, parameters: Parameters, most: float
-) -> Windows:
-    """Windows that leave out at most so much of the likelihood at parameters [draw, ...].
+    model: Model,
+    release: Microdata,
+    windows: Windows,
+    found: Look,
+    parameters: Parameters,
+    most: float,
+    finish: Callable[[Windows], Terms],
+) -> Terms:
+    """What `finish` makes of windows that leave out at most so much of the likelihood at parameters [draw, ...].
 
     They reach as far as the noise, or as far as the model's numbers if that is less; as far as both where one of them
     alone leaves out too much.
@@ -208,17 +215,21 @@ def fit_windows(
     closed = noise.bounded_by(own)
     nothing = Reach(np.maximum(np.zeros_like(own.low), found.least), np.zeros_like(own.low))
     narrower = own.where(own.high - own.low < closed.high - closed.low, closed)
-    reach, wider = narrower, closed.hull(own)
+    reach, wider, terms, first = narrower, closed.hull(own), None, windows
     for _ in range(MOST_TRIES):
         if length_of(reach.where(found.seen, nothing)) * len(found.seen) > MAX_NUMBERS:
             break  # the report says what is left out
         windows = make_windows(model, release, name, known, reach.where(found.seen, nothing), found)
-        errors = np.max(np.asarray(measure.unoptimized(model, windows, parameters)), axis=0)
+        try:
+            terms = finish(windows)
+        except ValueError:
+            break  # likewise
+        errors = np.max(np.asarray(measure.unoptimized(model, terms, parameters)), axis=0)
         if np.sum(errors) <= most:
             break
         reach = wider.where(errors > most / (4 * len(errors)), reach)
         wider = wider.wider(found.least)
-    return windows
+    return finish(first) if terms is None else terms
 
 
 def thin_windows(model: Model, windows: Windows, parameters: Parameters) -> Windows:
@@ -253,9 +264,9 @@ def measure_strides(model: Model, strides: tuple[int, ...], windows: Windows, pa
 
 
 @jit_model
-def measure(model: Model, windows: Windows, parameters: Parameters) -> Array:
-    """What the windows leave out of each record's density [draw, n] at parameters [draw, ...]."""
-    return jax.lax.map(lambda one: windows.left_out(model, one), parameters)
+def measure(model: Model, terms: Terms, parameters: Parameters) -> Array:
+    """What the sums leave out of each record's density [draw, n] at parameters [draw, ...]."""
+    return jax.lax.map(lambda one: terms.left_out(model, one), parameters)
 
 
 def length_of(reach: Reach) -> int:
