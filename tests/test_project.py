@@ -3,6 +3,7 @@
 import re
 import subprocess
 import tomllib
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,13 @@ def test_capabilities_are_declared():
     probing = re.compile(r"(?:has|get)attr\((?:self\.)?(?:mechanism|channel|component|model|release|layer), \"")
     paths = [path for path in (ROOT / "dpjax").rglob("*.py") if path.name != "base.py"]
     assert [path for path in paths if probing.search(path.read_text())] == []
+
+
+def test_a_class_name_stands_for_one_thing():
+    """`Draw` once named four classes; a histogram of the census is that of its files, under the name that these use."""
+    texts = [path.read_text() for path in (ROOT / "dpjax").rglob("*.py")]
+    names = Counter(name for text in texts for name in re.findall(r"^class (\w+)", text, re.M))
+    assert {name for name, number in names.items() if number > 1} == {"Histogram"}
 
 
 def test_python_blocks_of_the_readme_compile():

@@ -30,10 +30,10 @@ from dpjax.release import Release
 from dpjax.release.summed import log_density_at
 from dpjax.release.unknown_count import is_unknown
 
-__all__ = ["Problem", "build_problem", "build_target", "check_noise", "release_noise", "simulate_variance"]
+__all__ = ["CltProblem", "build_problem", "build_target", "check_noise", "release_noise", "simulate_variance"]
 
 
-class Place(NamedTuple):
+class NoisePlace(NamedTuple):
     """The position of a chain, which moves as one vector of all these numbers; see `Problem.place`.
 
     Attributes
@@ -81,7 +81,7 @@ class ReleaseNoise(NamedTuple):
         return places_of([where for _, where in self.held])
 
 
-class Problem(NamedTuple):
+class CltProblem(NamedTuple):
     """The parts of the density.
 
     Attributes
@@ -164,20 +164,22 @@ class Problem(NamedTuple):
         """The vector of whitened parameters [k] with all latent numbers 0, their centre."""
         return jnp.pad(whitened, (0, self.noise.scaled.size + self.noise.held_places.size))
 
-    def place(self, vector: Array) -> Place:
+    def place(self, vector: Array) -> NoisePlace:
         """The position of a vector."""
         stop = vector.size - self.noise.held_places.size
         start = stop - self.noise.scaled.size
-        return Place(vector[:start], vector[start:stop], vector[stop:])
+        return NoisePlace(vector[:start], vector[start:stop], vector[stop:])
 
 
-def build_problem(model: Model, release: Release, source: Source, rule: Any, simulated: Array) -> Problem:
+def build_problem(model: Model, release: Release, source: Source, rule: Any, simulated: Array) -> CltProblem:
     """The problem of a model and a release; see `build_moments` and `release_noise` for the rest."""
     moments = build_moments(model, release, source, rule)
-    return Problem(release, lambda parameters: moments(take_number(parameters)[0]), release_noise(release, simulated))
+    return CltProblem(
+        release, lambda parameters: moments(take_number(parameters)[0]), release_noise(release, simulated)
+    )
 
 
-def build_target(model: Model, problem: Problem, tuning: Tuning) -> Callable[[Array], Array]:
+def build_target(model: Model, problem: CltProblem, tuning: Tuning) -> Callable[[Array], Array]:
     """The log-density [] of a chain's vector, up to a constant."""
     model = with_place(model, problem.release)
 

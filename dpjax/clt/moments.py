@@ -147,7 +147,7 @@ def beyond(total: Array) -> Array:
     return jnp.maximum(1 - total - ROUNDING * jnp.sqrt(jnp.finfo(total.dtype).eps), 0)
 
 
-class Pairs(NamedTuple):
+class FieldPairs(NamedTuple):
     """Points of the scores of continuous fields, each with every combination of the levels of the discrete ones.
 
     Attributes
@@ -165,16 +165,16 @@ class Pairs(NamedTuple):
     levels: Records
 
 
-def pair_points(model: Model, rule: Rule) -> Pairs:
+def pair_points(model: Model, rule: Rule) -> FieldPairs:
     """All pairs of a point of the rule and a combination of levels."""
     assert model.mixed is not None
     levels = model.mixed.levels()
     size, number = level_size(model), rule.weights.size
     tiled = jax.tree.map(lambda leaf: jnp.tile(leaf, (number, *[1] * (leaf.ndim - 1))), levels)
-    return Pairs(jnp.repeat(rule.points, size, axis=1), jnp.repeat(rule.weights, size), tiled)
+    return FieldPairs(jnp.repeat(rule.points, size, axis=1), jnp.repeat(rule.weights, size), tiled)
 
 
-def weigh_pairs(model: Model, release: Release, parameters: Parameters, pairs: Pairs) -> tuple[Array, Array]:
+def weigh_pairs(model: Model, release: Release, parameters: Parameters, pairs: FieldPairs) -> tuple[Array, Array]:
     """The contributions [d, m] and weights [m] of the records at all pairs."""
     assert model.mixed is not None
     records, log_probability = model.mixed.records(parameters, pairs.points, pairs.levels)

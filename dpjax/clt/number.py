@@ -112,7 +112,7 @@ def split(parameters: Parameters) -> tuple[Parameters, Array]:
     return own, place
 
 
-class Ends(NamedTuple):
+class NumberEnds(NamedTuple):
     """The map between places and real numbers.
 
     Attributes
@@ -130,11 +130,11 @@ class Ends(NamedTuple):
     log_slope: Callable[[Array], Array]
 
 
-def find_ends(prior: CountPrior) -> Ends:
+def find_ends(prior: CountPrior) -> NumberEnds:
     """The map for places from one below the least number up to one above the greatest, if there is a greatest."""
     start, high = least_number(prior) - 1, prior.bounds[1]
     if high is None:
-        return Ends(lambda place: jnp.log(place - start), lambda free: start + jnp.exp(free), lambda free: free)
+        return NumberEnds(lambda place: jnp.log(place - start), lambda free: start + jnp.exp(free), lambda free: free)
     width = float(high + 1 - start)
 
     def unconstrain(place: Array) -> Array:
@@ -143,7 +143,7 @@ def find_ends(prior: CountPrior) -> Ends:
     def log_slope(free: Array) -> Array:
         return jnp.log(width) - jax.nn.softplus(free) - jax.nn.softplus(-free)
 
-    return Ends(unconstrain, lambda free: start + width * jax.nn.sigmoid(free), log_slope)
+    return NumberEnds(unconstrain, lambda free: start + width * jax.nn.sigmoid(free), log_slope)
 
 
 class Neighbours(NamedTuple):

@@ -34,7 +34,7 @@ from dpjax.runtime.chunk import CHAIN_AXES, MAX_CAPACITY, Chunk, Segment, Steps,
 from dpjax.runtime.devices import gather_to_host, over_devices, platform_of
 from dpjax.runtime.run import Run, Status
 
-__all__ = ["CLTRun", "Draw", "make_schedule"]
+__all__ = ["CLTRun", "CltDraw", "make_schedule"]
 
 FIRST_STEP_SIZE = 0.5
 """For a density that is whitened at its mode."""
@@ -46,7 +46,7 @@ tails of Laplace noise and in curved posteriors, and effective draws cost as muc
 begin_search, continue_search, _ = dual_averaging_adaptation(ACCEPTANCE)
 
 
-class Chains(NamedTuple):
+class CltChains(NamedTuple):
     """What the chains carry, each [chain, ...].
 
     Attributes
@@ -67,7 +67,7 @@ class Chains(NamedTuple):
     search: DualAveragingAdaptationState
 
 
-class Draw(NamedTuple):
+class CltDraw(NamedTuple):
     """What is kept of a step: the chain's vector, parameters, what the model derives from them, and reports."""
 
     vector: Array
@@ -104,7 +104,7 @@ def run_chunk(
     simulated: Array,
     tuning: Tuning,
     chain_keys: Key,
-    chains: Chains,
+    chains: CltChains,
     steps: Steps,
     adapt: Array,
 ) -> Chunk:
@@ -117,23 +117,23 @@ def run_chunk(
     target, kernel = build_target(model, problem, tuning), blackjax.nuts.build_kernel()
     model = with_place(model, release)
 
-    def step(key: Key, chain: Chains) -> tuple[Chains, Step]:
+    def step(key: Key, chain: CltChains) -> tuple[CltChains, Step]:
         key, number_key = jax.random.split(key) if is_unknown(release) else (key, None)
         state, info = kernel(key, chain.state, target, chain.step_size, chain.inverse_mass_matrix)
         with jax.numpy_dtype_promotion("standard"):  # as BlackJAX has it
             search = continue_search(chain.search, info.acceptance_rate)
         step_size = jnp.where(adapt, jnp.exp(search.log_step_size), chain.step_size)
         uniform = None if number_key is None else jax.random.uniform(number_key, dtype=step_size.dtype)
-        return Chains(state, step_size, chain.inverse_mass_matrix, search), Step(report(info), uniform)
+        return CltChains(state, step_size, chain.inverse_mass_matrix, search), Step(report(info), uniform)
 
-    def keep(chain: Chains, step: Step) -> Draw:
+    def keep(chain: CltChains, step: Step) -> CltDraw:
         place = problem.place(chain.state.position)
         parameters = constrain(model, unravel_of(model)(tuning.colour(place.whitened)))
         derived = {} if model.derived is None else model.derived(parameters)
         if step.uniform is not None:
             number = problem.draw_number(step.uniform, parameters, place.scales, place.sums)
             parameters = parameters | {NUMBER: number}
-        return Draw(chain.state.position, parameters, derived, step.info)
+        return CltDraw(chain.state.position, parameters, derived, step.info)
 
     return make_draws(
         step,
@@ -211,14 +211,14 @@ class CLTRun(Run):
         states = first_states.eval_shape(self.model, self.source, **self.arrays, places=self.places)
         return Status(0, 0, None, self.at_starts(states))
 
-    def at_starts(self, states: HMCState) -> Chains:
+    def at_starts(self, states: HMCState) -> CltChains:
         """What the chains carry at these states, or their shapes."""
         num_chains, size = self.places.shape
         step_size = np.full(num_chains, FIRST_STEP_SIZE, self.places.dtype)
         matrix = np.broadcast_to(np.eye(size, dtype=self.places.dtype), (num_chains, size, size))
-        return Chains(states, step_size, matrix, search_from(step_size))
+        return CltChains(states, step_size, matrix, search_from(step_size))
 
-    def open_segment(self, segment: int, chains: Chains) -> Status:
+    def open_segment(self, segment: int, chains: CltChains) -> Status:
         """The status at the start of a segment, with empty arrays for its draws."""
         status = Status(segment, 0, None, chains)
         return status._replace(draws=self.allocate(status, self.schedule[segment].draws))

@@ -18,7 +18,7 @@ from dpjax.clt.density import simulate_variance
 from dpjax.clt.inputs import check_inputs, default_points
 from dpjax.clt.moments import Source, is_small, make_points
 from dpjax.clt.predictive import predict_values
-from dpjax.clt.run import CLTRun, Draw, make_schedule
+from dpjax.clt.run import CltDraw, CLTRun, make_schedule
 from dpjax.clt.starts import check_starts, find_starts
 from dpjax.mechanisms.smoothed import smoothed
 from dpjax.posterior.posterior import Posterior
@@ -156,9 +156,9 @@ class Drawn(NamedTuple):
     key: Key
 
     @property
-    def draws(self) -> Draw:
+    def draws(self) -> CltDraw:
         """All draws made [chain, draw, ...]."""
-        made: Draw = jax.tree.map(lambda leaf: leaf[:, : self.status.filled], self.status.draws)
+        made: CltDraw = jax.tree.map(lambda leaf: leaf[:, : self.status.filled], self.status.draws)
         return made
 
 
@@ -200,7 +200,7 @@ class Size(NamedTuple):
     num_points: int
 
 
-class RunKeys(NamedTuple):
+class CltKeys(NamedTuple):
     """The parts of the one key of a run; `chains` has one key for each chain [chain]."""
 
     rules: Key
@@ -211,11 +211,11 @@ class RunKeys(NamedTuple):
 
 
 @partial(jit_unoptimized, static_argnames=("num_chains",))
-def split_key(key: Key, num_chains: int) -> RunKeys:
+def split_key(key: Key, num_chains: int) -> CltKeys:
     """The keys of a run; chain i has ``fold_in(key, i)`` of one of them."""
     rules, noise, prior, candidates, spread, chains, skewness = jax.random.split(key, 7)
     by_chain = jax.vmap(partial(jax.random.fold_in, chains))(jnp.arange(num_chains))
-    return RunKeys(rules, noise, (prior, candidates, spread), by_chain, skewness)
+    return CltKeys(rules, noise, (prior, candidates, spread), by_chain, skewness)
 
 
 def draw(

@@ -18,7 +18,7 @@ import numpy as np
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model
-from dpjax.clt.density import Problem, build_problem, build_target, unravel_of
+from dpjax.clt.density import CltProblem, build_problem, build_target, unravel_of
 from dpjax.clt.moments import Source
 from dpjax.clt.number import number_at, reference_number, with_place
 from dpjax.data_augmentation.parameters.coordinates import Tuning, fit_to_prior
@@ -118,7 +118,7 @@ def find_starts(
     return Starts(places, tuning, best.log_density, correlation_floor(best.covariance, release))
 
 
-def build_evaluation(model: Model, problem: Problem, tuning: Tuning) -> Callable[[Array], Point]:
+def build_evaluation(model: Model, problem: CltProblem, tuning: Tuning) -> Callable[[Array], Point]:
     """The function that evaluates a `Point` at whitened parameters [k], by one forward derivative."""
     target, model = build_target(model, problem, tuning), with_place(model, problem.release)
     unravel = unravel_of(model)

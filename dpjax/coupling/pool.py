@@ -22,7 +22,7 @@ from dpjax.coupling.pairs import CoupledKernel
 from dpjax.numerics import tree_where
 from dpjax.runtime.devices import BY_CHAIN, num_devices, over_devices, place, to_host
 
-__all__ = ["Lane", "PairSettings", "Pool", "Status", "new_status", "open_pool", "run_program"]
+__all__ = ["Lane", "PairSettings", "Pool", "PoolStatus", "new_status", "open_pool", "run_program"]
 
 SHRINK = 8
 """Factor by which lanes are reduced once the last pairs fit; each new number of lanes is compiled."""
@@ -126,7 +126,7 @@ class Pool(NamedTuple):
         return place(self.mesh, {"key": self.key, **arguments}, by_chain=("lanes", "owners", "fresh"))
 
 
-class Status(NamedTuple):
+class PoolStatus(NamedTuple):
     """The progress of a run; a checkpoint holds all of it.
 
     Attributes
@@ -159,17 +159,17 @@ class Status(NamedTuple):
     results: Lane
 
 
-def open_pool(pool: Pool, num_pairs: int, size: int) -> Status:
+def open_pool(pool: Pool, num_pairs: int, size: int) -> PoolStatus:
     """The status before the first step, with the first pairs in `size` lanes."""
     owners = np.arange(size)
     return new_status(pool, num_pairs, size, owners, pool.start(owners))
 
 
-def new_status(pool: Pool, num_pairs: int, waiting: int, owners: np.ndarray, lanes: Lane) -> Status:
+def new_status(pool: Pool, num_pairs: int, waiting: int, owners: np.ndarray, lanes: Lane) -> PoolStatus:
     """The status in which no pair has ended; lanes may be shapes."""
     kept = without_chains(lanes)
     results = jax.tree.map(lambda leaf: np.zeros((num_pairs, *leaf.shape[1:]), leaf.dtype), kept)
-    return Status(0, 0, FIRST_STEPS, waiting, owners, lanes, np.zeros(num_pairs, bool), results)
+    return PoolStatus(0, 0, FIRST_STEPS, waiting, owners, lanes, np.zeros(num_pairs, bool), results)
 
 
 def without_chains(lanes: Lane) -> Lane:
@@ -177,7 +177,7 @@ def without_chains(lanes: Lane) -> Lane:
     return lanes._replace(second=(), pair=())
 
 
-def run_program(pool: Pool, status: Status) -> Status:
+def run_program(pool: Pool, status: PoolStatus) -> PoolStatus:
     """The status after one more program, with waiting pairs in the lanes of ended ones.
 
     The old status stays valid: only results of pairs that it does not count as ended are written.
@@ -196,7 +196,7 @@ def run_program(pool: Pool, status: Status) -> Status:
     elif (fewer := even_lanes(pool.mesh, len(owners), left, steps)) < len(owners):
         kept = np.argsort(owners < 0, kind="stable")[:fewer]
         owners, lanes = owners[kept], jax.tree.map(lambda leaf: leaf[kept], lanes)
-    return Status(0, status.filled + 1, steps, waiting, owners, lanes, ended, status.results)
+    return PoolStatus(0, status.filled + 1, steps, waiting, owners, lanes, ended, status.results)
 
 
 def store(results: Lane, lanes: Lane, leaving: np.ndarray, pairs: np.ndarray) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpjax._util.threads import one_blas_thread
 from dpjax.base import Key
-from dpjax.coupling.pool import LONGEST, Lane, PairSettings, Pool, Status, new_status, open_pool, run_program
+from dpjax.coupling.pool import LONGEST, Lane, PairSettings, Pool, PoolStatus, new_status, open_pool, run_program
 from dpjax.runtime.checkpoint import Arrays, PeriodicCheckpoint, check_path, fill
 from dpjax.runtime.devices import Devices, num_devices, share_evenly
 from dpjax.runtime.fingerprint import Plain, identify_key, identify_parts
@@ -53,13 +53,13 @@ def run_pairs(
         return finish(pool, status, file, bar)
 
 
-def pack(status: Status) -> tuple[dict[str, Any], dict[str, Any]]:
+def pack(status: PoolStatus) -> tuple[dict[str, Any], dict[str, Any]]:
     """What is saved: the next program's steps and pair, and the lanes, their owners and the results."""
     arrays = {name: getattr(status, name) for name in ("owners", "lanes", "ended", "results")}
     return {"steps": status.steps, "waiting": status.waiting}, arrays
 
 
-def finish(pool: Pool, status: Status, file: PeriodicCheckpoint | None, bar: Progress) -> Lane:
+def finish(pool: Pool, status: PoolStatus, file: PeriodicCheckpoint | None, bar: Progress) -> Lane:
     """Run programs until all pairs are at their ends; the results."""
     try:
         while np.any(status.owners >= 0):
@@ -75,7 +75,7 @@ def finish(pool: Pool, status: Status, file: PeriodicCheckpoint | None, bar: Pro
     return status.results
 
 
-def explain(status: Status, file: PeriodicCheckpoint | None) -> str:
+def explain(status: PoolStatus, file: PeriodicCheckpoint | None) -> str:
     """How far an interrupted run had come, and how to continue it, once it is saved."""
     if file is not None and not file.is_shared:
         file.save_last(status)
@@ -83,7 +83,7 @@ def explain(status: Status, file: PeriodicCheckpoint | None) -> str:
     return f"Interrupted when {np.sum(status.ended)} of {len(status.ended)} pairs had ended. {remedy}"
 
 
-def restore_status(pool: Pool, num_pairs: int, size: int, progress: dict[str, Any], arrays: Arrays) -> Status:
+def restore_status(pool: Pool, num_pairs: int, size: int, progress: dict[str, Any], arrays: Arrays) -> PoolStatus:
     """The status in a file, or an error if it does not fit the run."""
     filled, steps, waiting = (progress[name] for name in ("filled", "steps", "waiting"))
     num_lanes = len(arrays["owners"])

@@ -12,7 +12,7 @@ from jax.scipy.special import logsumexp
 
 from dpjax.base import Array, Key, Model
 from dpjax.clt.accuracy import check_errors, measure_errors, measure_skewness, warn_of_skewness
-from dpjax.clt.density import Problem, build_problem, release_noise
+from dpjax.clt.density import CltProblem, build_problem, release_noise
 from dpjax.clt.moments import Source
 from dpjax.likelihood.surface import Moments, Surface, parameters_at, with_observed
 from dpjax.models.programs import jit_model
@@ -152,7 +152,7 @@ def log_densities(
     return jax.lax.map(lambda scales: build_density(model, problem, scales)(vector), scales) + constant
 
 
-def build_density(model: Model, problem: Problem, scales: Rule | None) -> Callable[[Array], Array]:
+def build_density(model: Model, problem: CltProblem, scales: Rule | None) -> Callable[[Array], Array]:
     """The log-density [] of the value as a function of the vector [k], up to a constant.
 
     Laplace noise is Normal noise of latent variance: its density is a mean over the Normal scores of these.
@@ -169,7 +169,7 @@ def build_density(model: Model, problem: Problem, scales: Rule | None) -> Callab
     return log_density
 
 
-def expected_information(model: Model, problem: Problem, vector: Array) -> Array:
+def expected_information(model: Model, problem: CltProblem, vector: Array) -> Array:
     """Fisher's information [k, k] of a Normal value with this mean and covariance."""
 
     def moments(vector: Array) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ from dpjax.likelihood.newton import (
     FIRST_LENGTH,
     GROWTH,
     LONG,
-    Climb,
+    Optimum,
     Solution,
     jackknife,
     louis,
@@ -26,7 +26,7 @@ from dpjax.likelihood.newton import (
 )
 from dpjax.likelihood.surface import Moments, Surface
 
-__all__ = ["Looks", "carried", "confirm", "look_around"]
+__all__ = ["NearbyDerivatives", "carried", "confirm", "look_around"]
 
 SHARE = 4
 """A look away from the estimate takes one in so many sweeps of the last step."""
@@ -46,7 +46,7 @@ AGREE = 4.0
 """By how many Monte Carlo errors standard errors of two fits may differ."""
 
 
-class Looks(NamedTuple):
+class NearbyDerivatives(NamedTuple):
     """What the likelihood is like a standard error away from an estimate.
 
     Attributes
@@ -69,7 +69,7 @@ class Looks(NamedTuple):
         return ~np.all(self.slopes < FALL, axis=1)
 
 
-def look_around(surface: Surface, key: Key, fitted: Climb, length: int) -> Looks:
+def look_around(surface: Surface, key: Key, fitted: Optimum, length: int) -> NearbyDerivatives:
     """Chains of this length at both ends of each step."""
     steps = fitted.solution.steps[0]
 
@@ -81,16 +81,16 @@ def look_around(surface: Surface, key: Key, fitted: Climb, length: int) -> Looks
     both = [(step, -step) for step in steps]
     ends = [[look(2 * place + side, away) for side, away in enumerate(pair)] for place, pair in enumerate(both)]
     slopes = [[end.score @ away for end, away in zip(*two, strict=True)] for two in zip(ends, both, strict=True)]
-    return Looks(steps, np.array(slopes), np.array([(louis(up) - louis(down)) / 2 for up, down in ends]))
+    return NearbyDerivatives(steps, np.array(slopes), np.array([(louis(up) - louis(down)) / 2 for up, down in ends]))
 
 
-def carried(fitted: Climb, looks: Looks) -> Climb:
+def carried(fitted: Optimum, looks: NearbyDerivatives) -> Optimum:
     """The fit with the information at its estimates, and at those of its replicates."""
     vectors, replicates = fitted.replicates
     return replace(fitted, solution=moved(fitted.solution, looks), replicates=(vectors, moved(replicates, looks)))
 
 
-def moved(solution: Solution, looks: Looks) -> Solution:
+def moved(solution: Solution, looks: NearbyDerivatives) -> Solution:
     """A step [..., k] with the information where it ends, if that is positive definite and no boundary is near."""
     # No further than what has been seen.
     along = np.clip(np.linalg.solve(looks.steps.T, solution.change[..., None])[..., 0], -1.0, 1.0)
@@ -101,8 +101,8 @@ def moved(solution: Solution, looks: Looks) -> Solution:
 
 
 def confirm(
-    surface: Surface, key: Key, fitted: Climb, looks: Looks, length: int, room: int, precision: float
-) -> tuple[Climb, int]:
+    surface: Surface, key: Key, fitted: Optimum, looks: NearbyDerivatives, length: int, room: int, precision: float
+) -> tuple[Optimum, int]:
     """The fit by new chains from its estimate, and how many sweeps they made.
 
     Parameters
@@ -120,7 +120,7 @@ def confirm(
         return ends, 0
     found, chains = surface.evaluate(key, surface.values, fitted.vectors, fitted.chains, length)
     solution, replicates, quality = step_at(found, fitted.vectors)
-    made = Climb(
+    made = Optimum(
         vectors=fitted.vectors + solution.change,
         solution=solution,
         replicates=(fitted.vectors[None] + replicates.change, replicates),
@@ -137,19 +137,19 @@ def confirm(
     return replace(made, settled=made.settled & there & fine & agree(ends, made, precision)), length
 
 
-def errors_of(fitted: Climb) -> tuple[np.ndarray, np.ndarray]:
+def errors_of(fitted: Optimum) -> tuple[np.ndarray, np.ndarray]:
     """The standard errors [release, k], and their Monte Carlo errors."""
     replicates = standard_errors(fitted.replicates[1].covariance)
     return standard_errors(fitted.solution.covariance), jackknife(replicates)
 
 
-def worst_error(fitted: Climb) -> float:
+def worst_error(fitted: Optimum) -> float:
     """The largest Monte Carlo error of a standard error, relative to it."""
     errors, doubt = errors_of(fitted)
     return float(np.max(doubt / errors))
 
 
-def agree(before: Climb, after: Climb, precision: float) -> bool:
+def agree(before: Optimum, after: Optimum, precision: float) -> bool:
     """Whether two fits have the same standard errors: where they change on the way, the climb has not ended."""
     (old, old_doubt), (new, new_doubt) = errors_of(before), errors_of(after)
     return bool(np.all(np.abs(new - old) <= AGREE * np.hypot(old_doubt, new_doubt) + precision * new))

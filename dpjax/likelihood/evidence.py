@@ -10,7 +10,7 @@ from dpjax.models.same_records import SameRecords
 from dpjax.release import PrivateRelease
 from dpjax.smc import sample_smc
 
-__all__ = ["Held", "estimate_log_likelihood"]
+__all__ = ["FixedParameters", "estimate_log_likelihood"]
 
 NUM_PARTICLES, NUM_ISLANDS, NUM_SWEEPS = 250, 16, 5
 
@@ -32,7 +32,7 @@ def estimate_log_likelihood(
     """
     if not isinstance(surface, Imputed):
         return surface.log_likelihood(vector)
-    held = Held(model, parameters_at(model, jnp.asarray(vector, float)))
+    held = FixedParameters(model, parameters_at(model, jnp.asarray(vector, float)))
     found = sample_smc(
         key,
         held,
@@ -46,7 +46,7 @@ def estimate_log_likelihood(
     return found.log_marginal_likelihood, found.log_marginal_likelihood_error
 
 
-class Held(SameRecords):
+class FixedParameters(SameRecords):
     """The model of the same records as another one, without parameters: their values are fixed."""
 
     model: Model

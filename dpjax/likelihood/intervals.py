@@ -15,7 +15,7 @@ from dpjax._util.validation import fail
 from dpjax.base import Key
 from dpjax.diagnostics.summary import Summary, tabulate
 from dpjax.likelihood.imputed import Imputed
-from dpjax.likelihood.newton import Climb, Held, apply, climb, jackknife
+from dpjax.likelihood.newton import Constraint, Optimum, apply, climb, jackknife
 from dpjax.likelihood.surface import Surface
 from dpjax.mechanisms.base import parts_of
 from dpjax.release import PrivateRelease
@@ -140,13 +140,13 @@ class Path(NamedTuple):
     starts: np.ndarray
     constant: np.ndarray
 
-    def hold(self, surface: Surface) -> Callable[[np.ndarray], Held]:
+    def hold(self, surface: Surface) -> Callable[[np.ndarray], Constraint]:
         """What each fit holds, for `climb`."""
 
-        def hold(vectors: np.ndarray) -> Held:
+        def hold(vectors: np.ndarray) -> Constraint:
             values, slopes = surface.natural(vectors)
             fits = np.arange(len(self.places))
-            return Held(slopes[fits, self.places], self.held - values[fits, self.places])
+            return Constraint(slopes[fits, self.places], self.held - values[fits, self.places])
 
         return hold
 
@@ -157,7 +157,7 @@ class Path(NamedTuple):
         return np.where(self.constant[:, None], estimate[:, None], ends)
 
 
-def profile_ends(surface: Surface, key: Key, fitted: Climb, level: float, num_steps: int) -> Ends:
+def profile_ends(surface: Surface, key: Key, fitted: Optimum, level: float, num_steps: int) -> Ends:
     """The ends of the values that a likelihood-ratio test of this level does not reject.
 
     The slope of the profile log-likelihood in a quantity is the multiplier of the fits that hold it. It is interpolated
@@ -191,7 +191,7 @@ def with_few_chains(surface: Surface) -> Surface:
     return replace(surface, num_chains=REFIT_CHAINS) if isinstance(surface, Imputed) else surface
 
 
-def remarks_of(ends: np.ndarray, found: Climb) -> tuple[str, ...]:
+def remarks_of(ends: np.ndarray, found: Optimum) -> tuple[str, ...]:
     """What is to be known of ends [p, 2] and of the fits that they come from."""
     remarks = []
     if not np.all(np.isfinite(ends)):
@@ -202,7 +202,7 @@ def remarks_of(ends: np.ndarray, found: Climb) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def lay_path(surface: Surface, fitted: Climb, half_width: float) -> Path:
+def lay_path(surface: Surface, fitted: Optimum, half_width: float) -> Path:
     """Fits on both sides of the estimate, along the directions in which the normal approximation has its profile."""
     vector, covariance = fitted.vectors[0], fitted.solution.covariance[0]
     centre, slopes = surface.natural(vector)
@@ -249,7 +249,7 @@ def check_resampling(release: PrivateRelease) -> None:
         fail("method", "'bootstrap' with known totals", "a release all of whose values are noisy", remedy)
 
 
-def bootstrap_ends(surface: Surface, key: Any, fitted: Climb, level: float, num_refits: int, num_steps: int) -> Ends:
+def bootstrap_ends(surface: Surface, key: Any, fitted: Optimum, level: float, num_refits: int, num_steps: int) -> Ends:
     """The quantiles of estimates [refit, p] from releases simulated at the estimate."""
     simulate_key, climb_key = key
     few = with_few_chains(surface)

@@ -19,7 +19,7 @@ import numpy as np
 from dpjax.base import Array, Key
 from dpjax.likelihood.surface import Moments, Surface
 
-__all__ = ["Climb", "Held", "Solution", "climb", "jackknife", "leave_one_out", "solve", "step_at"]
+__all__ = ["Constraint", "Optimum", "Solution", "climb", "jackknife", "leave_one_out", "solve", "step_at"]
 
 RADIUS = 3.0
 """The longest step that Louis's information alone is trusted for, in standard errors."""
@@ -71,14 +71,14 @@ class Solution(NamedTuple):
     slope: np.ndarray
 
 
-class Held(NamedTuple):
+class Constraint(NamedTuple):
     """A quantity that a fit holds: its gradient [..., k], zero for none, and how far it still has to go [...]."""
 
     gradient: np.ndarray
     missing: np.ndarray
 
 
-class Near(NamedTuple):
+class NearbyInformation(NamedTuple):
     """The information [k, k] at an estimate nearby, and its weight beside that of short chains."""
 
     information: np.ndarray
@@ -86,7 +86,7 @@ class Near(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Climb:
+class Optimum:
     """Where a climb ended.
 
     Parameters
@@ -119,7 +119,7 @@ class Climb:
     num_nonfinite: int
 
 
-def solve(mean: Moments, held: Held, floor: np.ndarray, near: Near | None = None) -> Solution:
+def solve(mean: Moments, held: Constraint, floor: np.ndarray, near: NearbyInformation | None = None) -> Solution:
     """The step A⁻¹ (S − λ a) for the score S and the information A, whose relative eigenvalues are at least `floor`.
 
     Parameters
@@ -203,7 +203,7 @@ def jackknife(replicates: np.ndarray) -> np.ndarray:
     return np.sqrt((count - 1) * np.var(replicates, axis=0))
 
 
-def choose_floor(mean: Moments, held: Held, least: np.ndarray, near: Near | None) -> np.ndarray:
+def choose_floor(mean: Moments, held: Constraint, least: np.ndarray, near: NearbyInformation | None) -> np.ndarray:
     """The least bound [release] by which the step is at most `RADIUS` standard errors long; one half if none is."""
     chosen = np.full(least.shape, FLOORS[0])
     for floor in FLOORS:
@@ -215,7 +215,7 @@ def choose_floor(mean: Moments, held: Held, least: np.ndarray, near: Near | None
 
 
 @dataclass
-class Pace:
+class ChainLengths:
     """How long the chains of a climb are, which grows with what the error asks for."""
 
     precision: float
@@ -243,12 +243,12 @@ class Quality(NamedTuple):
     moved: np.ndarray
     error_of_errors: np.ndarray
 
-    def settled(self, pace: Pace) -> np.ndarray:
+    def settled(self, pace: ChainLengths) -> np.ndarray:
         """Which fits are as precise as asked for."""
         there = self.moved <= np.maximum(3 * self.noise, pace.precision)
         return there & (self.noise <= pace.precision) & (self._asked(pace) <= pace.precision)
 
-    def wanted(self, pace: Pace) -> np.ndarray:
+    def wanted(self, pace: ChainLengths) -> np.ndarray:
         """By which factor the chains of each fit should be longer; 1 while the step is far above its error."""
         worst = np.maximum(self.noise, self._asked(pace)) / pace.precision
         return np.where(self.is_clear, 1.0, np.square(worst))
@@ -258,7 +258,7 @@ class Quality(NamedTuple):
         """Whether the step is far above its error [release]."""
         return self.moved > 4 * self.noise
 
-    def _asked(self, pace: Pace) -> np.ndarray:
+    def _asked(self, pace: ChainLengths) -> np.ndarray:
         return self.error_of_errors if pace.with_errors and pace.length < LONG else np.zeros_like(self.noise)
 
 
@@ -280,10 +280,10 @@ def climb(
     precision: float,
     num_steps: int,
     with_errors: bool = False,
-    hold: Callable[[np.ndarray], Held] | None = None,
+    hold: Callable[[np.ndarray], Constraint] | None = None,
     nearby: np.ndarray | None = None,
     report: Callable[[int], None] = lambda made: None,
-) -> Climb:
+) -> Optimum:
     """Newton steps until the Monte Carlo error of all estimates is small, or the sweeps are used up.
 
     Parameters
@@ -307,15 +307,15 @@ def climb(
     report
         Is called with the sweeps made.
     """
-    pace = Pace(precision, num_steps, min(FIRST_LENGTH, num_steps), with_errors)
-    nothing = Held(np.zeros_like(vectors), np.zeros(len(vectors)))
-    trail, done, broken = Trail(vectors, np.zeros_like(vectors), nothing.missing), nothing.missing > 0, 0
-    ended: Ended | None = None
+    pace = ChainLengths(precision, num_steps, min(FIRST_LENGTH, num_steps), with_errors)
+    nothing = Constraint(np.zeros_like(vectors), np.zeros(len(vectors)))
+    trail, done, broken = LastStep(vectors, np.zeros_like(vectors), nothing.missing), nothing.missing > 0, 0
+    ended: Iterate | None = None
     for number in range(MAX_STEPS):
         found, chains = surface.evaluate(jax.random.fold_in(key, number), values, vectors, chains, pace.length)
         report(pace.length)
-        near = None if nearby is None else Near(nearby, steadiness(found, pace.length))
-        step = Ended.at(vectors, *take_step(found, nothing if hold is None else hold(vectors), near))
+        near = None if nearby is None else NearbyInformation(nearby, steadiness(found, pace.length))
+        step = Iterate.at(vectors, *take_step(found, nothing if hold is None else hold(vectors), near))
         # What a fit was when it settled stays.
         ended = step if ended is None else ended.updated(step, ~done)
         done |= step.quality.settled(pace)
@@ -328,10 +328,10 @@ def climb(
     assert ended is not None
     replicates = ended.vectors[None] + ended.replicates.change, ended.replicates
     last = ended.vectors + ended.solution.change
-    return Climb(last, ended.solution, replicates, ended.quality.noise, done, chains, pace.made, broken)
+    return Optimum(last, ended.solution, replicates, ended.quality.noise, done, chains, pace.made, broken)
 
 
-class Ended(NamedTuple):
+class Iterate(NamedTuple):
     """The fits [release, k], their last step with its replicates [group, release, ...], and how good it is."""
 
     vectors: np.ndarray
@@ -340,17 +340,17 @@ class Ended(NamedTuple):
     quality: Quality
 
     @classmethod
-    def at(cls, vectors: np.ndarray, solution: Solution, replicates: Solution) -> "Ended":
+    def at(cls, vectors: np.ndarray, solution: Solution, replicates: Solution) -> "Iterate":
         """The step from these vectors."""
         return cls(vectors, solution, replicates, judge(solution, replicates))
 
-    def updated(self, other: "Ended", where: np.ndarray) -> "Ended":
+    def updated(self, other: "Iterate", where: np.ndarray) -> "Iterate":
         """That of another step for some of the fits [release]."""
 
         def choose(axis: int, new: np.ndarray, old: np.ndarray) -> np.ndarray:
             return np.where(where.reshape(*[1] * axis, -1, *[1] * (new.ndim - axis - 1)), new, old)
 
-        return Ended(
+        return Iterate(
             choose(0, other.vectors, self.vectors),
             jax.tree.map(partial(choose, 0), other.solution, self.solution),
             jax.tree.map(partial(choose, 1), other.replicates, self.replicates),
@@ -363,10 +363,10 @@ def steadiness(found: Moments, length: int) -> float:
     return WORTH / (WORTH + length * found.score.shape[1])
 
 
-def take_step(found: Moments, held: Held, near: Near | None) -> tuple[Solution, Solution]:
+def take_step(found: Moments, held: Constraint, near: NearbyInformation | None) -> tuple[Solution, Solution]:
     """The step by all groups [release, ...], and those that leave out one each [group, release, ...]."""
     mean, others = Moments(*(np.mean(leaf, axis=1) for leaf in found)), leave_one_out(found)
-    around = Held(held.gradient[None], held.missing[None])
+    around = Constraint(held.gradient[None], held.missing[None])
     none = np.full(len(mean.score), LEAST_GAP)
     doubt = jackknife(solve(others, around, none[None], near).shares)[:, 0]
     floor = choose_floor(mean, held, np.maximum(doubt, LEAST_GAP), near)
@@ -375,11 +375,11 @@ def take_step(found: Moments, held: Held, near: Near | None) -> tuple[Solution, 
 
 def step_at(found: Moments, vectors: np.ndarray) -> tuple[Solution, Solution, Quality]:
     """The step from vectors [release, k] that hold nothing, its replicates, and how good it is."""
-    solution, replicates = take_step(found, Held(np.zeros_like(vectors), np.zeros(len(vectors))), None)
+    solution, replicates = take_step(found, Constraint(np.zeros_like(vectors), np.zeros(len(vectors))), None)
     return solution, replicates, judge(solution, replicates)
 
 
-class Trail(NamedTuple):
+class LastStep(NamedTuple):
     """The step that led to where the fits are.
 
     Attributes
@@ -396,7 +396,7 @@ class Trail(NamedTuple):
     change: np.ndarray
     rise: np.ndarray
 
-    def next(self, vectors: np.ndarray, solution: Solution, judged: np.ndarray) -> "Trail":
+    def next(self, vectors: np.ndarray, solution: Solution, judged: np.ndarray) -> "LastStep":
         """The next step from vectors [release, k]; if the last one went too far, a part of it instead.
 
         Parameters
@@ -407,11 +407,11 @@ class Trail(NamedTuple):
         fall = np.sum(self.change * solution.slope, axis=-1)
         back = judged & (self.rise > 0) & (fall < -self.rise * OVERSHOT)
         share = np.clip(self.rise / np.where(back, self.rise - fall, 1.0), *SHARES_BACK)
-        onward = Trail(vectors, solution.change, np.sum(solution.change * solution.slope, axis=-1))
-        part = Trail(self.origin, self.change * share[:, None], self.rise * share)
+        onward = LastStep(vectors, solution.change, np.sum(solution.change * solution.slope, axis=-1))
+        part = LastStep(self.origin, self.change * share[:, None], self.rise * share)
         wide = back[:, None]
         origin = np.where(wide, part.origin, onward.origin)
-        return Trail(origin, np.where(wide, part.change, onward.change), np.where(back, part.rise, onward.rise))
+        return LastStep(origin, np.where(wide, part.change, onward.change), np.where(back, part.rise, onward.rise))
 
     def end(self) -> np.ndarray:
         """The end of the step [release, k]."""

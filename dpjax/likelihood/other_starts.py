@@ -9,7 +9,7 @@ import numpy as np
 
 from dpjax.base import Key, Model
 from dpjax.likelihood.evidence import estimate_log_likelihood
-from dpjax.likelihood.newton import Climb, climb
+from dpjax.likelihood.newton import Optimum, climb
 from dpjax.likelihood.surface import Surface
 from dpjax.release import PrivateRelease
 
@@ -31,7 +31,7 @@ SURE, LEAST = 3.0, 0.1
 class Maxima(NamedTuple):
     """The climb to the highest maximum found, and what is to be said of others."""
 
-    found: Climb
+    found: Optimum
     remarks: tuple[str, ...]
 
 
@@ -49,7 +49,7 @@ def compare_starts(
     surface: Surface,
     model: Model,
     release: PrivateRelease,
-    found: Climb,
+    found: Optimum,
     starts: Sequence[np.ndarray],
     chains: Any,
     **settings: Any,
@@ -73,7 +73,7 @@ def compare_starts(
     """
     climb_key, *keys = jax.random.split(key, 2 + len(starts))
     room = settings["num_steps"] - found.num_steps
-    ends: list[Climb] = []
+    ends: list[Optimum] = []
     for place, start in enumerate(starts):
         other, length, precision = None, min(SHORT, room), ROUGH
         # A short climb may end on the way: what it led to elsewhere is climbed from as long as the fit was.
@@ -116,7 +116,7 @@ def compare_starts(
     return Maxima(best if lower > SURE * doubt else found, (tell(lower, doubt),) if is_maximum else ())
 
 
-def is_apart(one: Climb, other: Climb) -> bool:
+def is_apart(one: Optimum, other: Optimum) -> bool:
     """Whether two fits end at different points, as far as the first knows its standard errors."""
     difference = other.vectors[0] - one.vectors[0]
     squared = difference @ np.linalg.solve(one.solution.covariance[0], difference)

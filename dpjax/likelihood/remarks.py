@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from dpjax.diagnostics.summary import entry_names
-from dpjax.likelihood.confirm import Looks
-from dpjax.likelihood.newton import LEAST_GAP, Climb, jackknife
+from dpjax.likelihood.confirm import NearbyDerivatives
+from dpjax.likelihood.newton import LEAST_GAP, Optimum, jackknife
 from dpjax.likelihood.surface import Surface
 
 __all__ = ["find_remarks", "row_names", "warn_of"]
@@ -20,7 +20,7 @@ STEEP = -0.5
 """The slope of the log-likelihood a standard error away, per standard error, below which it is flat on no account."""
 
 
-def find_remarks(surface: Surface, fitted: Climb, looks: Looks) -> tuple[str, ...]:
+def find_remarks(surface: Surface, fitted: Optimum, looks: NearbyDerivatives) -> tuple[str, ...]:
     """Remarks on a fit, and on what is seen away from it."""
     remarks = list(surface.remarks(fitted.vectors[0]))
     if not fitted.settled[0] and surface.is_exact:
@@ -42,7 +42,7 @@ def warn_of(remarks: tuple[str, ...]) -> None:
         warnings.warn(remark, stacklevel=3)
 
 
-def find_flat(surface: Surface, fitted: Climb, looks: Looks) -> Iterator[str]:
+def find_flat(surface: Surface, fitted: Optimum, looks: NearbyDerivatives) -> Iterator[str]:
     """What changes most along each direction whose information is not above zero beyond its Monte Carlo error.
 
     If the likelihood falls to one side, the other is towards a boundary.
@@ -54,7 +54,7 @@ def find_flat(surface: Surface, fitted: Climb, looks: Looks) -> Iterator[str]:
             yield name_direction(surface, fitted, direction)
 
 
-def find_boundaries(surface: Surface, fitted: Climb, looks: Looks, flat: Any) -> Iterator[str]:
+def find_boundaries(surface: Surface, fitted: Optimum, looks: NearbyDerivatives, flat: Any) -> Iterator[str]:
     """Along which directions the likelihood hardly falls, a standard error away from the estimate."""
     said = set(flat)
     for step in looks.steps[looks.at_boundary]:
@@ -68,7 +68,7 @@ def find_boundaries(surface: Surface, fitted: Climb, looks: Looks, flat: Any) ->
             )
 
 
-def name_direction(surface: Surface, fitted: Climb, direction: np.ndarray) -> str:
+def name_direction(surface: Surface, fitted: Optimum, direction: np.ndarray) -> str:
     """The number that changes most along a direction, in its standard errors."""
     _, slopes = surface.natural(fitted.vectors[0])
     spread = np.sqrt(np.einsum("pi,ij,pj->p", slopes, fitted.solution.covariance[0], slopes))

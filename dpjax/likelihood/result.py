@@ -19,7 +19,7 @@ from dpjax.likelihood.intervals import (
     profile_ends,
     wald_ends,
 )
-from dpjax.likelihood.newton import Climb, jackknife
+from dpjax.likelihood.newton import Optimum, jackknife
 from dpjax.likelihood.surface import Surface
 from dpjax.release import PrivateRelease
 
@@ -66,7 +66,7 @@ class Fitted:
     model: Model
     release: PrivateRelease
     surface: Surface
-    climb: Climb
+    climb: Optimum
     keys: ResultKeys
     num_steps: int
 
@@ -208,7 +208,7 @@ class MaximumLikelihood:
         return f"MaximumLikelihood\n{self.summary()}"
 
 
-def natural_scale(surface: Surface, climb: Climb) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
+def natural_scale(surface: Surface, climb: Optimum) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """Estimates [p], standard errors [p], and the replicates [group, p] of both."""
     estimate, covariance = natural_covariance(surface, climb.vectors[0], climb.solution.covariance[0])
     vectors, solutions = climb.replicates

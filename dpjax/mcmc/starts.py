@@ -226,7 +226,7 @@ class ImpossiblePeople(NamedTuple):
         return ~jnp.isfinite(density + self.release.log_densities(state.latent.records))
 
 
-class Distance(NamedTuple):
+class StartDistance(NamedTuple):
     """The distance of the summed statistic from the value, in units of noise.
 
     From where a mechanism excludes sums, first of all how far it is beyond those that are possible.
@@ -274,7 +274,7 @@ def measure_by(model: Model, release: PrivateRelease, scale: Array) -> Misfit:
         return ImpossibleRecords(release)
     if isinstance(release, Microdata):
         return ImpossiblePeople(model, release)
-    return Distance(as_sum(release), scale)
+    return StartDistance(as_sum(release), scale)
 
 
 @jit_model

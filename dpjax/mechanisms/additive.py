@@ -19,7 +19,7 @@ from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.calibrated import FromEpsilon, FromZCDP
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, Sums, concentrated, pure, smallest
+from dpjax.mechanisms.promises import Promise, ProtectedSums, concentrated, pure, smallest
 from dpjax.numerics.laplace_sums import LaplacesNormal
 from dpjax.numerics.tails import log_mills, normal_excess
 
@@ -133,7 +133,7 @@ class Laplace(FromEpsilon, Additive):
         """The family and its scale."""
         return f"Laplace of scale {amount(self.scale)}"
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """ε = Δ₁ / b."""
         return pure(sums.sensitivity(1) / smallest(self.scale))
 
@@ -246,7 +246,7 @@ class Gaussian(FromZCDP, Additive):
         """The family and its standard deviation."""
         return f"Gaussian of standard deviation {amount(self.scale)}"
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """ρ = Δ₂² / 2σ²."""
         return concentrated(smallest(self.scale), sums.sensitivity(2))
 

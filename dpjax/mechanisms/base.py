@@ -19,7 +19,7 @@ from dpjax._util.validation import name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import AddedNoise, Tails
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole, none_whole
-from dpjax.mechanisms.promises import Promise, Promised, Sums, Unpromised
+from dpjax.mechanisms.promises import Promise, Promised, ProtectedSums, Unpromised
 from dpjax.numerics.next_floats import next_below, where_near
 
 __all__ = [
@@ -165,7 +165,7 @@ class Mechanism(JsonNamed, ABC):
         """The distribution of the noise, in words that follow "Noise:"."""
         return f"that of {name_of(self._itself)}"
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """What follows for the privacy of sums that are released by this mechanism.
 
         Raises

@@ -14,7 +14,7 @@ from dpjax._util.validation import check_array, describe_array, fail
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
-from dpjax.mechanisms.promises import Sums, Unpromised
+from dpjax.mechanisms.promises import ProtectedSums, Unpromised
 from dpjax.mechanisms.random_rounding import NO_PRIVACY
 
 __all__ = ["CellKeys"]
@@ -111,7 +111,7 @@ class CellKeys(Mechanism):
         last = len(self.transition) - 1
         return f"a table of transition probabilities, that of {last} for all larger counts (cell keys)"
 
-    def _promise_of(self, sums: Sums) -> NoReturn:
+    def _promise_of(self, sums: ProtectedSums) -> NoReturn:
         """None: a count is moved by a bounded number."""
         del sums
         raise Unpromised(NO_PRIVACY)

@@ -13,7 +13,7 @@ from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import Tails
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
-from dpjax.mechanisms.promises import Promise, Sums
+from dpjax.mechanisms.promises import Promise, ProtectedSums
 from dpjax.numerics.next_floats import where_near
 
 __all__ = ["PartitionSelection"]
@@ -148,7 +148,7 @@ class Censored(Bounded):
         clamped = " and ".join(f"{side} at {amount(bound)}" for side, bound in bounds.items() if bound is not None)
         return f"{self.mechanism.promise.words()}, then clamped {clamped}"
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """That of the noise: clamping what is noisy already costs nothing."""
         return self.mechanism.promise.of_sums(sums)
 

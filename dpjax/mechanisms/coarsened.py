@@ -13,7 +13,7 @@ from dpjax._util.validation import check_array, check_count, check_function, des
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
-from dpjax.mechanisms.promises import Sums, Unpromised
+from dpjax.mechanisms.promises import ProtectedSums, Unpromised
 from dpjax.mechanisms.random_rounding import NO_PRIVACY
 
 __all__ = ["Coarsened"]
@@ -210,7 +210,7 @@ class Coarsened(Mechanism):
         reach = beyond.get(self.period, f"the rule repeats every {self.period} counts")
         return f"none, but counts are coarsened by a rule; {reach}"
 
-    def _promise_of(self, sums: Sums) -> NoReturn:
+    def _promise_of(self, sums: ProtectedSums) -> NoReturn:
         """None: a count is known to lie in a set."""
         del sums
         raise Unpromised(NO_PRIVACY)

@@ -16,7 +16,7 @@ from dpjax.mechanisms.added_noise import AddedNoise
 from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism, is_mechanism, parts_of
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, Sums
+from dpjax.mechanisms.promises import Promise, ProtectedSums
 
 __all__ = ["Independent"]
 
@@ -133,7 +133,7 @@ class Padded(Mechanism):
         """Those of the mechanism."""
         return self.drawn.promise.words()
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """That of the mechanism."""
         return self.drawn.promise.of_sums(sums)
 

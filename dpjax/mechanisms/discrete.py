@@ -16,7 +16,7 @@ from dpjax.mechanisms.added_noise import AddedNoise
 from dpjax.mechanisms.additive import Additive, Gaussian, Laplace, checked_scale
 from dpjax.mechanisms.calibrated import FromEpsilon, FromZCDP
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, Sums, concentrated, pure, smallest
+from dpjax.mechanisms.promises import Promise, ProtectedSums, concentrated, pure, smallest
 from dpjax.numerics.theta import integer_variance, log_theta, log_upper_theta
 
 
@@ -59,7 +59,7 @@ class DiscreteLaplace(FromEpsilon, Additive):
         """The family and its scale."""
         return f"discrete Laplace of scale {amount(self.scale)}"
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """ε = Δ₁ / b, on sums that are whole."""
         return pure(sums.sensitivity(1) / smallest(self.scale))
 
@@ -133,7 +133,7 @@ class DiscreteGaussian(FromZCDP, Additive):
         """The family and its scale."""
         return f"discrete Gaussian of scale {amount(self.scale)}"
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """ρ = Δ₂² / 2σ²."""
         return concentrated(smallest(self.scale), sums.sensitivity(2))
 

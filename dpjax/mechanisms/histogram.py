@@ -14,7 +14,7 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, Sums, Unpromised, pure
+from dpjax.mechanisms.promises import Promise, ProtectedSums, Unpromised, pure
 
 __all__ = ["SmoothedHistogram", "smoothing_weight"]
 
@@ -109,7 +109,7 @@ class SmoothedHistogram(Mechanism):
         weight = amount(self.weight)
         return f"{self.num_draws} draws from the histogram, mixed with a uniform distribution of weight {weight}"
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """Theorem 4.2 of Wasserman and Zhou (2010), of a public number of records."""
         if sums.neighbours != "replace-one" or sums.n is None or sums.num_bins is None:
             raise Unpromised("It is known of a histogram of a public number of records only, where one is replaced.")

@@ -13,7 +13,7 @@ from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, Sums, pure
+from dpjax.mechanisms.promises import Promise, ProtectedSums, pure
 from dpjax.mechanisms.selection import REMOTE
 
 __all__ = ["IntervalQuantile"]
@@ -105,7 +105,7 @@ class IntervalQuantile(Mechanism):
         drawn = f"a point of {ends} was drawn near the {amount(self.probability)} quantile"
         return f"none on the sums; {drawn}, {numbers}; {REMOTE}"
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """ε, by the ratio of what a rank really moves by to the stated sensitivity."""
         alpha = float(self.probability)
         moved = 1.0 if sums.neighbours == "replace-one" else max(alpha, 1 - alpha)

@@ -12,7 +12,7 @@ from dpjax._util.validation import fail, is_refusal, is_traced, name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
-from dpjax.mechanisms.promises import Sums, Unpromised
+from dpjax.mechanisms.promises import ProtectedSums, Unpromised
 
 __all__ = ["KeptZeros"]
 
@@ -67,7 +67,7 @@ class KeptZeros(Mechanism):
         """The noise, and where there is none."""
         return f"{self.mechanism.promise.words()}, but none on counts of 0"
 
-    def _promise_of(self, sums: Sums) -> NoReturn:
+    def _promise_of(self, sums: ProtectedSums) -> NoReturn:
         """None: counts of 0 are published as they are."""
         del sums
         raise Unpromised("Counts of 0 are published as they are.")

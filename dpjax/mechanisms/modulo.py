@@ -13,7 +13,7 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import AddedNoise
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
 from dpjax.mechanisms.possible_sums import PossibleSums
-from dpjax.mechanisms.promises import Promise, Sums
+from dpjax.mechanisms.promises import Promise, ProtectedSums
 
 __all__ = ["Modulo"]
 
@@ -88,7 +88,7 @@ class Modulo(Mechanism):
         """The noise, and the modulus."""
         return f"{self.mechanism.promise.words()}, then taken modulo {self.modulus:,}"
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """That of the noise: a residue is processing afterwards."""
         return self.mechanism.promise.of_sums(sums)
 

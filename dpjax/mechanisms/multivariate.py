@@ -17,7 +17,7 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import checked_scale
 from dpjax.mechanisms.base import Mechanism, as_floating, noise_and_value
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, Sums, concentrated, pure
+from dpjax.mechanisms.promises import Promise, ProtectedSums, concentrated, pure
 from dpjax.numerics.linear_algebra import product
 
 __all__ = ["KNormLinf", "MultivariateGaussian"]
@@ -84,7 +84,7 @@ class MultivariateGaussian(Mechanism):
         deviations = amount(np.sqrt(np.diag(np.asarray(self.covariance))))
         return f"Gaussian of standard deviation {deviations}, correlated between the numbers"
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """ρ = Δ₂² / 2λ, where λ is the variance of the noise in the direction in which it is least."""
         return concentrated(self._least_deviation(), sums.sensitivity(2))
 
@@ -176,7 +176,7 @@ class KNormLinf(Mechanism):
         """The norm and the scale."""
         return f"K-norm noise of the maximum norm, of scale {amount(self.scale)}"
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """ε = Δ∞ / b: one record moves counts by at most 1, and other sums by at most Δ₂."""
         return pure((1.0 if sums.num_bins is not None else sums.sensitivity(2)) / float(self.scale))
 

@@ -12,7 +12,7 @@ from dpjax._util.validation import check_count, fail, name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism, convert_mechanisms, is_mechanism
 from dpjax.mechanisms.possible_sums import PossibleSums
-from dpjax.mechanisms.promises import Sums, Unpromised
+from dpjax.mechanisms.promises import ProtectedSums, Unpromised
 
 __all__ = ["NoisyVariance", "check_on_variance"]
 
@@ -88,7 +88,7 @@ class NoisyVariance(Mechanism):
         """The noise on the variance."""
         return f"none on the sums; on their variance, of divisor {self.degrees:,}, {self.on_variance.promise.words()}"
 
-    def _promise_of(self, sums: Sums) -> NoReturn:
+    def _promise_of(self, sums: ProtectedSums) -> NoReturn:
         """Nothing that follows from the release alone.
 
         Raises

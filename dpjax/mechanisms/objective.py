@@ -14,7 +14,7 @@ from dpjax.mechanisms.additive import Gaussian
 from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.multivariate import KNormLinf
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, Sums, Unpromised
+from dpjax.mechanisms.promises import Promise, ProtectedSums, Unpromised
 from dpjax.mechanisms.vector_laplace import VectorLaplace
 from dpjax.numerics.triangles import full_matrix, log_determinant, triangle_size
 
@@ -93,7 +93,7 @@ class ObjectivePerturbation(Mechanism):
         fitted = f"{quantity(self.value_size, 'coefficient')} fitted with {penalty} and a random linear term"
         return f"none on the sums; {fitted}: {self.linear_term.promise.words()}"
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """Nothing that follows from the release alone.
 
         Raises

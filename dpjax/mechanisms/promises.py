@@ -8,7 +8,7 @@ import numpy as np
 from dpjax.mechanisms.calibration import zcdp_rho
 from dpjax.mechanisms.privacy import Neighbours
 
-__all__ = ["Promise", "Promised", "Sums", "Unpromised", "concentrated", "pure", "smallest"]
+__all__ = ["Promise", "Promised", "ProtectedSums", "Unpromised", "concentrated", "pure", "smallest"]
 
 
 class Unpromised(Exception):
@@ -30,7 +30,7 @@ class Promise(NamedTuple):
     rho: float
 
 
-class Sums(NamedTuple):
+class ProtectedSums(NamedTuple):
     """Sums over records that one mechanism protects.
 
     Attributes
@@ -74,7 +74,7 @@ class Promised(NamedTuple):
     words
         ``() -> str``: the distribution of the noise, in words that follow "Noise:".
     of_sums
-        ``sums -> promise``: the `Promise` of the `Sums` that are released by the
+        ``sums -> promise``: the `Promise` of the `ProtectedSums` that are released by the
         mechanism. It raises `Unpromised` if nothing follows.
     local_epsilon
         ``num_coordinates -> ε``: the largest log ratio between the densities of one record's value of so many numbers,

@@ -18,7 +18,7 @@ from dpjax.mechanisms.base import Mechanism, as_floating, noise_and_value
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, Sums, smallest
+from dpjax.mechanisms.promises import Promise, ProtectedSums, smallest
 from dpjax.numerics.quotients import (
     gaussian_by_gaussian,
     gaussian_by_laplace,
@@ -135,7 +135,7 @@ class Quotient(Mechanism):
         above = f"on the numerator of each quotient {self.numerator.promise.words()}"
         return f"{above}, {below}; the noisy sums were not published"
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """That of the noisy sums: one kind of noise at its least scale; two kinds each as if it alone had the sums."""
         if type(self.numerator) is type(self.denominator):
             least = min(smallest(self.numerator.scale), smallest(self.denominator.scale))

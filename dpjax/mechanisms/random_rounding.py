@@ -12,7 +12,7 @@ from dpjax._util.validation import check_array, check_count
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
-from dpjax.mechanisms.promises import Sums, Unpromised
+from dpjax.mechanisms.promises import ProtectedSums, Unpromised
 
 __all__ = ["NO_PRIVACY", "RandomRounding"]
 
@@ -64,7 +64,7 @@ class RandomRounding(Mechanism):
         """The base."""
         return f"random rounding to multiples of {self.base}, without bias"
 
-    def _promise_of(self, sums: Sums) -> NoReturn:
+    def _promise_of(self, sums: ProtectedSums) -> NoReturn:
         """None: the count is known to less than the base."""
         del sums
         raise Unpromised(NO_PRIVACY)

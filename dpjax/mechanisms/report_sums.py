@@ -14,7 +14,7 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, Sums, Unpromised, pure
+from dpjax.mechanisms.promises import Promise, ProtectedSums, Unpromised, pure
 from dpjax.mechanisms.tabulated import Tabulated, at_coordinates
 from dpjax.numerics.binomial_sums import log_binomial_sum
 from dpjax.numerics.counts import draw_binomial
@@ -116,7 +116,7 @@ class ReportSums(Mechanism):
             words += f"; what counts is a permanent bit, 1 with probability {ones}"
         return words
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """That of the bits: of two columns that one person moves between, or of all that they can move."""
         if sums.neighbours != "replace-one":
             raise Unpromised("The number of reports is public.")
@@ -192,7 +192,7 @@ class ReportSums(Mechanism):
         return kept + draw_binomial(key_flipped, number - first, jnp.broadcast_to(q, first.shape))
 
 
-def promised(keep: Any, flip: Any, sums: Sums) -> float:
+def promised(keep: Any, flip: Any, sums: ProtectedSums) -> float:
     """The ε of one report: of two columns that one person moves between, or of all that they can move."""
     keep, flip = np.asarray(keep, float), np.asarray(flip, float)
     ones, zeros = np.abs(np.log(keep / flip)), np.abs(np.log((1 - keep) / (1 - flip)))

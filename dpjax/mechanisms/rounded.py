@@ -18,7 +18,7 @@ from dpjax.mechanisms.added_noise import Tails
 from dpjax.mechanisms.additive import checked_scale
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
 from dpjax.mechanisms.censored import check_tails
-from dpjax.mechanisms.promises import Promise, Sums
+from dpjax.mechanisms.promises import Promise, ProtectedSums
 from dpjax.numerics.next_floats import where_near
 from dpjax.numerics.tails import log_complement
 
@@ -95,7 +95,7 @@ class Rounded(Mechanism):
         """The noise, and the step."""
         return f"{self.mechanism.promise.words()}, then rounded to multiples of {amount(self.step)}"
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """That of the noise: rounding what is noisy already costs nothing."""
         return self.mechanism.promise.of_sums(sums)
 

@@ -25,7 +25,7 @@ from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, Sums, Unpromised, pure
+from dpjax.mechanisms.promises import Promise, ProtectedSums, Unpromised, pure
 from dpjax.mechanisms.utilities import Utilities, num_candidates
 from dpjax.numerics.winners import log_win_by_exponential, log_win_by_gumbel, log_win_by_laplace
 
@@ -98,7 +98,7 @@ class Selection(Mechanism):
         expected, remedy = f"a whole number from 0 to {k - 1}", f"There are {k} candidates, counted from 0."
         check_array(argument, value, lambda array: array < k, expected, remedy)
 
-    def epsilon_of(self, sums: Sums) -> float:
+    def epsilon_of(self, sums: ProtectedSums) -> float:
         """ε times the ratio of what the utilities really move by to the stated sensitivity.
 
         Raises
@@ -185,7 +185,7 @@ class ExponentialMechanism(Selection):
         """The mechanism, ε and Δ."""
         return self._choice_in_words("the exponential mechanism")
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """ε-DP with ρ = ε² / 8."""
         return narrow(self.epsilon_of(sums))
 
@@ -235,7 +235,7 @@ class PermuteAndFlip(Selection):
         """The mechanism, ε and Δ."""
         return self._choice_in_words("permute-and-flip")
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """ε-DP."""
         return pure(self.epsilon_of(sums))
 
@@ -292,7 +292,7 @@ class ReportNoisyMax(Selection):
         """The mechanism with its noise, ε and Δ."""
         return self._choice_in_words(f"report noisy max with {self.family} noise")
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """ε-DP; with Gumbel noise what the exponential mechanism promises."""
         return (narrow if self.family == "gumbel" else pure)(self.epsilon_of(sums))
 

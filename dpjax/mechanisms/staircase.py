@@ -17,7 +17,7 @@ from dpjax.mechanisms.additive import Additive, checked_scale
 from dpjax.mechanisms.base import as_floating
 from dpjax.mechanisms.discrete import DiscreteLaplace, geometric_difference
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, Sums, Unpromised, pure, smallest
+from dpjax.mechanisms.promises import Promise, ProtectedSums, Unpromised, pure, smallest
 
 __all__ = ["Staircase", "Tulap"]
 
@@ -89,7 +89,7 @@ class Staircase(Additive):
         """The promise that the steps were made for."""
         return f"staircase of ε = {amount(self.epsilon)} for sums that move by at most {amount(self.sensitivity)}"
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """ε for each step that a count moves over."""
         if sums.num_bins is None:
             raise Unpromised(COUNTS_ALONE)
@@ -197,7 +197,7 @@ class Tulap(Additive):
         """The family and its scale."""
         return f"Tulap of scale {amount(self.scale)}"
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """ε = Δ₁ / scale of counts."""
         if sums.num_bins is None:
             raise Unpromised(COUNTS_ALONE)

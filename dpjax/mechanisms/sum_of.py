@@ -20,7 +20,7 @@ from dpjax.mechanisms.additive import Additive, Gaussian, Laplace
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, Sums
+from dpjax.mechanisms.promises import Promise, ProtectedSums
 from dpjax.numerics.laplace_sums import LaplacesNormal, UnequalLaplaces, fractions
 from dpjax.numerics.mixed_sums import LaplaceLattice, LaplaceNoise, NormalLattice, WholeAndReal
 from dpjax.numerics.noise_sums import EqualLaplaces, IntegerSum, LaplacePair, half_width, widest
@@ -134,7 +134,7 @@ class SumOf(Additive):
         """The noise of each source."""
         return "the sum of " + " and ".join(source.promise.words() for source in self.mechanisms)
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """That of Normal noise of the whole variance; else, at least, the best of what each source promises alone."""
         if self._is_normal:
             return Gaussian(self.scale).promise.of_sums(sums)

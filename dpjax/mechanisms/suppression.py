@@ -11,7 +11,7 @@ from dpjax._util.validation import check_array, check_count, check_number, fail
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
-from dpjax.mechanisms.promises import Sums, Unpromised
+from dpjax.mechanisms.promises import ProtectedSums, Unpromised
 
 __all__ = ["PrimarySuppression"]
 
@@ -75,7 +75,7 @@ class PrimarySuppression(Mechanism):
         """Which counts are suppressed."""
         return f"none, but counts from {self.least} to {self.limit - 1} are suppressed"
 
-    def _promise_of(self, sums: Sums) -> NoReturn:
+    def _promise_of(self, sums: ProtectedSums) -> NoReturn:
         """None: most counts are published as they are."""
         del sums
         raise Unpromised("Counts are published as they are where they are not suppressed.")

@@ -11,7 +11,7 @@ from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import as_floating
 from dpjax.mechanisms.censored import Bounded
-from dpjax.mechanisms.promises import Sums, Unpromised
+from dpjax.mechanisms.promises import ProtectedSums, Unpromised
 from dpjax.mechanisms.rounded import log_probability_between
 
 MAX_REDRAWS = 100_000
@@ -71,7 +71,7 @@ class Truncated(Bounded):
         kept = " and ".join(f"{side} {amount(bound)}" for side, bound in bounds.items() if bound is not None)
         return f"{self.mechanism.promise.words()}, drawn anew until the value is {kept}"
 
-    def _promise_of(self, sums: Sums) -> NoReturn:
+    def _promise_of(self, sums: ProtectedSums) -> NoReturn:
         """None: how often noise is drawn anew depends on the sum."""
         del sums
         raise Unpromised("Noise that is drawn anew until the value fits depends on the sum in more than its place.")

@@ -14,7 +14,7 @@ from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating, noise_and_value
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, Sums, pure
+from dpjax.mechanisms.promises import Promise, ProtectedSums, pure
 
 __all__ = ["VectorLaplace"]
 
@@ -60,7 +60,7 @@ class VectorLaplace(Mechanism):
         """The family and its scale."""
         return f"a vector of density ∝ exp(-|b| / β), of scale β = {amount(self.scale)}"
 
-    def _promise_of(self, sums: Sums) -> Promise:
+    def _promise_of(self, sums: ProtectedSums) -> Promise:
         """ε = Δ₂ / β."""
         return pure(sums.sensitivity(2) / float(self.scale))
 

@@ -12,7 +12,7 @@ from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mixture.base import Component, MixtureInfo, MixtureState
 from dpjax.mixture.inputs import WITH_VALUES, check_sampler, make_problem
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers import DEFAULT
 from dpjax.mixture.samplers.base import Sampler, Setup, Slots
 from dpjax.mixture.starts import start_records
@@ -122,7 +122,7 @@ def gibbs(
     return SamplingAlgorithm(init, step)
 
 
-def choose_setup(sampler: Sampler, problem: Problem, capacity: int | None) -> Setup:
+def choose_setup(sampler: Sampler, problem: MixtureProblem, capacity: int | None) -> Setup:
     """The sampler with a fixed number of slots, for chains that may be advanced side by side."""
     fitted = sampler.fit(problem)
     if capacity is None:
@@ -133,7 +133,7 @@ def choose_setup(sampler: Sampler, problem: Problem, capacity: int | None) -> Se
     return Setup(fitted, Slots(capacity))
 
 
-def check_labels(labels: Any, problem: Problem, setup: Setup) -> Array:
+def check_labels(labels: Any, problem: MixtureProblem, setup: Setup) -> Array:
     """Labels [n] of existing slots, or an error."""
     remedy = "Pass the cluster of each record, for instance jnp.zeros(n, int)."
     dtype = jnp.result_type(labels) if is_traced(labels) else np.asarray(labels).dtype

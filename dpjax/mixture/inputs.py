@@ -10,7 +10,7 @@ from dpjax._util.validation import check_array, check_positive, fail, name_of
 from dpjax.base import Array
 from dpjax.mixture.base import Component, OfReleasedValues, Theta
 from dpjax.mixture.binned import bin_release
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.run import Collect, StateFields
 from dpjax.mixture.samplers import SAMPLERS, Sampler
 from dpjax.mixture.starts import possible_records, record_shape, record_type
@@ -36,7 +36,7 @@ WITH_VALUES: Final = "with the values"
 """The channel argument that means: take the mechanism of the release."""
 
 
-def make_problem(values: Any, channel: Any, component: Any, concentration: Any) -> Problem:
+def make_problem(values: Any, channel: Any, component: Any, concentration: Any) -> MixtureProblem:
     """The problem given by the user's values, channel, component and concentration.
 
     A component of released values is adapted to the channel through which they were released.
@@ -114,7 +114,7 @@ def exercise(component: Component, size: int = 3) -> tuple[Array, Array, Theta, 
     return density, features[0], theta, component.update(update_key, theta, jnp.ones(size), features)
 
 
-def check_problem(values: Any, channel: Any, component: Component, concentration: Any) -> Problem:
+def check_problem(values: Any, channel: Any, component: Component, concentration: Any) -> MixtureProblem:
     """The problem, or an error unless values, channel, component and concentration are compatible.
 
     Parameters
@@ -132,12 +132,12 @@ def check_problem(values: Any, channel: Any, component: Component, concentration
     if isinstance(channel, Release):
         binned = bin_release(channel)
         channel.check_records({binned.histogram.field: jax.ShapeDtypeStruct((1, *shape), jnp.result_type(float))})
-        return Problem(channel.value, binned, component, concentration)
+        return MixtureProblem(channel.value, binned, component, concentration)
     if channel is None or isinstance(component, OfReleasedValues):
-        return check_known(Problem(read_known(values, shape), None, component, concentration))
+        return check_known(MixtureProblem(read_known(values, shape), None, component, concentration))
     release = check_released(values, channel, component, shape)
     warn_where_coarse(release.values, release.channel, release.n)
-    return Problem(release.values, release.channel, component, concentration)
+    return MixtureProblem(release.values, release.channel, component, concentration)
 
 
 def check_released(values: Any, channel: Any, component: Component, shape: tuple[int, ...]) -> LocalRelease:
@@ -190,7 +190,7 @@ def read_known(values: Any, shape: tuple[int, ...]) -> Array:
     return records
 
 
-def check_known(problem: Problem) -> Problem:
+def check_known(problem: MixtureProblem) -> MixtureProblem:
     """The problem, or an error unless each value has positive density under the component."""
     impossible = np.flatnonzero(~np.asarray(possible_records(problem, jax.random.key(0))))
     if impossible.size:

@@ -95,7 +95,7 @@ def find_partition(
     largest = int(drawn.max()) + 1 if max_clusters is None else max_clusters
     check_count("max_clusters", largest, "Pass the most clusters the partition may have, at least 1.")
     generator = np.random.default_rng(np.asarray(jax.random.key_data(key)))
-    search = Search(drawn, loss, min(largest, drawn.shape[1]))
+    search = PartitionSearch(drawn, loss, min(largest, drawn.shape[1]))
     starts = (choose_start(generator, drawn, number) for number in range(num_starts))
     found = min((search.descend(generator, start) for start in starts), key=lambda end: end[0])[1]
     best = relabel(found[None])[0]
@@ -158,7 +158,7 @@ def loss_terms(loss: str, n: int, largest: int) -> np.ndarray:
     return (sizes / n) ** 2 if loss == "binder" else sizes / n * np.log(np.maximum(sizes, 1))
 
 
-class Search:
+class PartitionSearch:
     """A greedy search for a partition of least expected loss, from its clusters' overlaps with those of each draw.
 
     Parameters

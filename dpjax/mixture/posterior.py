@@ -17,7 +17,7 @@ from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
 from dpjax.diagnostics.warnings import name_stuck, warn_of_nonfinite, warn_of_poor_mixing
 from dpjax.mixture.base import Component, Mixing, record_density
 from dpjax.mixture.partition import Loss, Partition, find_partition
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.starts import record_shape
 from dpjax.numerics.linear_algebra import product
 
@@ -102,7 +102,7 @@ class MixturePosterior:
     collected: Any
     truncation_error: float
     interrupted: bool
-    problem: Problem
+    problem: MixtureProblem
     final_states: Any
     ended: str = ""
 
@@ -291,7 +291,7 @@ def mixture_density(component: Component, points: Array, mixing: Mixing) -> Arra
 
 
 @jax.jit
-def mixture_densities(problem: Problem, points: Array, mixing: Mixing) -> Array:
+def mixture_densities(problem: MixtureProblem, points: Array, mixing: Mixing) -> Array:
     """The densities [chain, draw, points] of mixtures [chain, draw, ...]."""
     return over_draws(partial(mixture_density, problem.component, points), mixing)
 

@@ -10,12 +10,12 @@ from dpjax.mixture.binned import Binned
 from dpjax.mixture.components.tractable import find_tractable
 from dpjax.models import GammaPrior
 
-__all__ = ["Problem"]
+__all__ = ["MixtureProblem"]
 
 
 @frozen_pytree
 @dataclass(frozen=True, eq=False)
-class Problem:
+class MixtureProblem:
     """The released values and the model of the records.
 
     Parameters

@@ -13,7 +13,7 @@ from jax.sharding import Mesh
 from dpjax._util.jit import jit_unoptimized
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState, Theta
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers.base import MAX_SLOTS, Setup, step
 from dpjax.mixture.starts import NUM_GROUPS, start_labels, start_records
 from dpjax.runtime.checkpoint import Arrays, fill, read_place
@@ -21,7 +21,17 @@ from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Segment, Steps, for_chains, m
 from dpjax.runtime.devices import any_device, gather_to_host, over_devices, to_host
 from dpjax.runtime.run import Run, Status
 
-__all__ = ["Collect", "Draw", "Fitted", "MixtureRun", "StateFields", "grow", "join", "join_numbers", "make_schedule"]
+__all__ = [
+    "Collect",
+    "FittedSlots",
+    "MixtureDraw",
+    "MixtureRun",
+    "StateFields",
+    "grow",
+    "join",
+    "join_numbers",
+    "make_schedule",
+]
 
 
 Collect = Callable[[MixtureState], Any]
@@ -30,7 +40,7 @@ FEW_RECORDS = 2**16
 """For all chains together: with more, starts by a program that was compiled quickly take longer than that saves."""
 
 
-class Draw(NamedTuple):
+class MixtureDraw(NamedTuple):
     """What is kept of a sweep.
 
     Attributes
@@ -54,7 +64,7 @@ class Draw(NamedTuple):
     collected: Any
 
 
-class Fitted(NamedTuple):
+class FittedSlots(NamedTuple):
     """The sampler with its slots, which may grow in number, and the most slots that the later warm-up needed so far."""
 
     setup: Setup
@@ -72,7 +82,7 @@ def choose_groups(num_chains: int) -> Array:
     return jnp.asarray(np.resize(NUM_GROUPS, num_chains))
 
 
-def start_chains(problem: Problem, setup: Setup, keys: Key, groups: Array) -> MixtureState:
+def start_chains(problem: MixtureProblem, setup: Setup, keys: Key, groups: Array) -> MixtureState:
     """Over-dispersed starts [chain, ...]."""
 
     def one(key: Key, num_groups: Array) -> MixtureState:
@@ -120,7 +130,7 @@ def run_chunk(
     capacity: int,
     mesh: Mesh | None,
     *,
-    problem: Problem,
+    problem: MixtureProblem,
     chain_keys: Key,
     chains: MixtureState,
     steps: Steps,
@@ -168,7 +178,7 @@ class MixtureRun(Run):
 
     PROGRAM: ClassVar[Callable[..., Any]] = staticmethod(run_chunk)
 
-    problem: Problem
+    problem: MixtureProblem
     setup: Setup
     collect: Collect | None
     start_keys: Key
@@ -190,7 +200,7 @@ class MixtureRun(Run):
 
     def at_starts(self, states: MixtureState) -> Status:
         """The status before the first step, with chains at these states or their shapes."""
-        return Status(0, 0, Fitted(self.setup), states, draws=())
+        return Status(0, 0, FittedSlots(self.setup), states, draws=())
 
     def shapes_of_starts(self, setup: Setup) -> MixtureState:
         """The shapes [chain, ...] and types of the chains' states with so many slots."""
@@ -233,7 +243,7 @@ class MixtureRun(Run):
     def close_segment(self, status: Status) -> Status:
         """The status at the end of the warm-up, with slots fitted to what it needed."""
         trimmed = trim(self.at_home(status))
-        return Status(status.segment + 1, 0, Fitted(trimmed.kernel.setup), trimmed.chains, draws=())
+        return Status(status.segment + 1, 0, FittedSlots(trimmed.kernel.setup), trimmed.chains, draws=())
 
     def at_home(self, status: Status) -> Status:
         """The status with the states if their slots can be changed."""
@@ -253,19 +263,19 @@ class MixtureRun(Run):
             raise ValueError(f"{slots} slots, of which {needed} were needed")
         setup = self.setup.with_capacity(slots)
         states = jax.tree.map(jnp.asarray, fill("states", self.shapes_of_starts(setup), arrays))
-        status = Status(segment, filled, Fitted(setup, needed), states, draws=())
+        status = Status(segment, filled, FittedSlots(setup, needed), states, draws=())
         if not filled or not self.is_last(status):
             return status
-        draws: Draw = fill("draws", self.shapes_of_draws(status), arrays)
+        draws: MixtureDraw = fill("draws", self.shapes_of_draws(status), arrays)
         return status._replace(draws=(jax.tree.map(lambda leaf: np.swapaxes(leaf, 0, 1), draws),))
 
-    def shapes_of_draws(self, status: Status) -> Draw:
+    def shapes_of_draws(self, status: Status) -> MixtureDraw:
         """The shapes [chain, draw, ...] and types of the draws made."""
 
         def shape_of(leaf: Any) -> Any:
             return jax.ShapeDtypeStruct((leaf.shape[1], status.filled, *leaf.shape[2:]), leaf.dtype)
 
-        shapes: Draw = jax.tree.map(shape_of, self.shapes_of_chunk(status).draws)
+        shapes: MixtureDraw = jax.tree.map(shape_of, self.shapes_of_chunk(status).draws)
         return shapes
 
 
@@ -303,20 +313,20 @@ class StateFields:
         return {name: getattr(state, name) for name in self.names}
 
 
-def keep(collect: Collect | None, state: MixtureState, info: MixtureInfo) -> Draw:
+def keep(collect: Collect | None, state: MixtureState, info: MixtureInfo) -> MixtureDraw:
     """What is kept of one chain's state."""
     num_clusters = jnp.sum(state.counts > 0, dtype=jnp.int32)
     collected = None if collect is None else collect(state)
-    return Draw(num_clusters, state.concentration, state.mixing, info, collected)
+    return MixtureDraw(num_clusters, state.concentration, state.mixing, info, collected)
 
 
-def join_numbers(chunks: tuple[Draw, ...]) -> dict[str, Any]:
+def join_numbers(chunks: tuple[MixtureDraw, ...]) -> dict[str, Any]:
     """The numbers of clusters and the concentrations of all chunks, [chain, draw]."""
     names = ("num_clusters", "concentration")
     return {name: np.concatenate([getattr(chunk, name) for chunk in chunks]).T for name in names}
 
 
-def join(chunks: tuple[Draw, ...], capacity: int) -> Any:
+def join(chunks: tuple[MixtureDraw, ...], capacity: int) -> Any:
     """The draws of all chunks as arrays [chain, draw, ...] of so many slots; those that a chunk lacks are empty."""
 
     def widen(leaf: Any) -> Any:

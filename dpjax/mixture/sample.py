@@ -16,7 +16,7 @@ from dpjax.mechanisms.base import Mechanism
 from dpjax.mixture.base import Component
 from dpjax.mixture.inputs import WITH_VALUES, check_collect, check_sampler, exercise, make_problem
 from dpjax.mixture.posterior import MixturePosterior
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.run import Collect, MixtureRun, join, join_numbers, make_schedule
 from dpjax.mixture.samplers import DEFAULT
 from dpjax.mixture.samplers.base import Sampler, Setup
@@ -171,7 +171,7 @@ def split_key(key: Key, num_chains: int) -> tuple[Key, Key]:
     return jax.random.split(start_key, num_chains), chain_keys
 
 
-def assess_run(problem: Problem, status: Status) -> Convergence:
+def assess_run(problem: MixtureProblem, status: Status) -> Convergence:
     """How good the draws made so far are."""
     return assess(join_numbers(status.draws), {"concentration": problem.learns_concentration})
 

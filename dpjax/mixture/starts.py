@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Component, Theta
 from dpjax.mixture.binned import Binned
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.numerics import tree_where
 
 __all__ = ["NUM_GROUPS", "possible_records", "record_shape", "record_type", "start_labels", "start_records"]
@@ -44,7 +44,7 @@ def start_labels(records: Array, num_groups: Array) -> Array:
     return (ranks * jnp.minimum(num_groups, n) // n).astype(jnp.int32)
 
 
-def start_records(problem: Problem, key: Key) -> Array:
+def start_records(problem: MixtureProblem, key: Key) -> Array:
     """Records [n, ...] to start from: the released values if they are possible records, else prior draws."""
     key_prior, key_record = jax.random.split(key)
     n, shape = problem.n, record_shape(problem.component)
@@ -65,7 +65,7 @@ def have_density(component: Component, records: Array, theta: Theta) -> Array:
 
 
 @jax.jit
-def possible_records(problem: Problem, key: Key) -> Array:
+def possible_records(problem: MixtureProblem, key: Key) -> Array:
     """Whether each value [n] is a possible record, at parameters drawn from the base measure."""
     theta = problem.component.sample_prior(key, problem.n)
     return have_density(problem.component, problem.values, theta)

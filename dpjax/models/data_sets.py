@@ -18,7 +18,7 @@ from dpjax.numerics import tree_where
 from dpjax.numerics.selection import key_of_branches
 from dpjax.release.unknown_count import CountPrior
 
-__all__ = ["NUMBER", "DataSets", "check_names_free", "join", "split", "unpack"]
+__all__ = ["NUMBER", "DataSetsModel", "check_names_free", "join", "split", "unpack"]
 
 NUMBER = "num_records"
 """Name of the field with the number of real rows, int []."""
@@ -27,7 +27,7 @@ MAX_SIZES = 4
 """Largest number of array sizes for which a parameter update is compiled."""
 
 
-class DataSets(SameParameters):
+class DataSetsModel(SameParameters):
     """Records ``{field: [capacity, ...], "num_records": [] int}``, each a data set of another model.
 
     With n from its prior and rows x_i i.i.d. from f(· | θ), the density of a data set is p(n) Π_{i ≤ n} f(x_i | θ),

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Model
-from dpjax.models.law_moves import Facts, State, levels_of, record_numbers
+from dpjax.models.law_moves import LawFacts, LawState, levels_of, record_numbers
 from dpjax.models.unconstrained import to_vector
 from dpjax.numerics.linear_algebra import product
 
@@ -35,7 +35,7 @@ class Scales(NamedTuple):
     mean_width: Any
 
 
-def features(model: Model, scales: Scales, state: State) -> Array:
+def features(model: Model, scales: Scales, state: LawState) -> Array:
     """Numbers in (−1, 1) [f] of parameters and of averages over their records, and products of two of them."""
     centred = (to_vector(model, state.parameters)[0].astype(float) - scales.vector) / scales.vector_width
     looked = jnp.tanh(product(scales.vector_mix, jnp.nan_to_num(centred)))
@@ -45,7 +45,7 @@ def features(model: Model, scales: Scales, state: State) -> Array:
     return jnp.concatenate([looked, pairs_of(looked), means[size:]])
 
 
-def record_means(scales: Scales, state: State) -> Array:
+def record_means(scales: Scales, state: LawState) -> Array:
     """Averages over records of squashed numbers and of products of two [q + q (q + 1) / 2]."""
     centred = jnp.nan_to_num((record_numbers(state.records) - scales.number[None]) / scales.number_width[None])
     squashed = jnp.tanh(product(centred, scales.number_mix.T))
@@ -58,7 +58,7 @@ def pairs_of(values: Array) -> Array:
     return values[one] * values[other]
 
 
-def find_scales(rng: np.random.Generator, model: Model, states: State) -> Scales:
+def find_scales(rng: np.random.Generator, model: Model, states: LawState) -> Scales:
     """The scales that fit some states [draw, ...]."""
     vectors = np.asarray(jax.vmap(lambda state: to_vector(model, state.parameters)[0])(states), float)
     numbers = np.asarray(jax.vmap(record_numbers)(states.records), float)
@@ -102,7 +102,7 @@ class Label(NamedTuple):
     of_parameters: bool
 
 
-def labels_of(model: Model, state: State) -> list[Label]:
+def labels_of(model: Model, state: LawState) -> list[Label]:
     """The labels of all features, for the shapes of a state."""
     free = state.parameters if model.unconstrain is None else jax.eval_shape(model.unconstrain, state.parameters)
     looked = [Label(name, True) for name in looked_at(list(number_names(free, 0)), "of parameters")]
@@ -129,7 +129,7 @@ def number_names(tree: Any, axes: int) -> Iterator[str]:
             yield name + (str(list(index)) if index else "")
 
 
-def find_facts(model: Model, states: State) -> Facts:
+def find_facts(model: Model, states: LawState) -> LawFacts:
     """What some states [draw, ...] tell of each number of a record."""
     listed = levels_of(model)
     leaves = [(name, leaf) for name, field in sorted(states.records.items()) for leaf in jax.tree.leaves(field)]
@@ -144,7 +144,7 @@ def find_facts(model: Model, states: State) -> Facts:
     steps, atoms = (np.array([each[place] for each in found]) for place in range(2))
     ends = np.min(columns, axis=1), np.max(columns, axis=1)
     low, high, atoms = (leaf.astype(jnp.result_type(float)) for leaf in (*ends, atoms))
-    return Facts(np.array(free), steps | np.array(whole), low, high, atoms)
+    return LawFacts(np.array(free), steps | np.array(whole), low, high, atoms)
 
 
 def facts_of(draws: np.ndarray) -> tuple[bool, np.ndarray]:

@@ -11,7 +11,7 @@ from jax.scipy.stats import norm
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameters, Records
-from dpjax.models.law_moves import State, levels_of, record_numbers
+from dpjax.models.law_moves import LawState, levels_of, record_numbers
 from dpjax.models.programs import jit_model
 from dpjax.models.unconstrained import constrain, to_vector
 from dpjax.numerics import leading_size
@@ -92,7 +92,7 @@ def rounding() -> float:
     return float(jnp.finfo(jnp.result_type(float)).eps) ** DIGITS
 
 
-def check_identities(key: Key, model: Model, states: State) -> None:
+def check_identities(key: Key, model: Model, states: LawState) -> None:
     """Raise unless all identities hold at states [draw, ...]."""
     found = compute.unoptimized(key, model, states)
     for member, identity in IDENTITIES.items():
@@ -115,13 +115,13 @@ def check_identity(member: str, identity: Identity, given: np.ndarray, wanted: n
 
 
 @jit_model
-def compute(key: Key, model: Model, states: State) -> dict[str, list[Pair]]:
+def compute(key: Key, model: Model, states: LawState) -> dict[str, list[Pair]]:
     """Both sides [draw, ...] of the identities of a model, by member, at states [draw, ...]."""
     keys = jax.random.split(key, len(jax.tree.leaves(states.records)[0]))
     return jax.vmap(lambda key, state: compute_at(key, model, state))(keys, states)
 
 
-def compute_at(key: Key, model: Model, state: State) -> dict[str, list[Pair]]:
+def compute_at(key: Key, model: Model, state: LawState) -> dict[str, list[Pair]]:
     """Both sides of the identities at one state."""
     parameters, records = state
     prior, density = model.log_prior(parameters), model.log_density(parameters, records)
@@ -157,7 +157,7 @@ def places_of(levels: Records, records: Records) -> Array:
     return jnp.all(drawn[:, None] == record_numbers(levels)[None], axis=-1)
 
 
-def at_levels(model: Model, state: State) -> dict[str, list[Pair]]:
+def at_levels(model: Model, state: LawState) -> dict[str, list[Pair]]:
     """Every record that is drawn is listed once, and the probabilities of all records add up to 1."""
     levels = levels_of(model)
     if not levels or not is_short(levels):
@@ -170,7 +170,7 @@ def at_levels(model: Model, state: State) -> dict[str, list[Pair]]:
     return {"support": pairs}
 
 
-def total_probability(model: Model, state: State, levels: Records) -> Array:
+def total_probability(model: Model, state: LawState, levels: Records) -> Array:
     """The sum of the probabilities of all possible values of each record [n]."""
     parameters, records = state
 
@@ -181,7 +181,7 @@ def total_probability(model: Model, state: State, levels: Records) -> Array:
     return jnp.exp(logsumexp(jax.vmap(weigh)(levels), axis=0))
 
 
-def of_coordinates(model: Model, state: State) -> dict[str, list[Pair]]:
+def of_coordinates(model: Model, state: LawState) -> dict[str, list[Pair]]:
     """The round trip of parameters, and the determinant of its Jacobian where there is one."""
     if model.unconstrain is None or not state.parameters:
         return {}
@@ -198,7 +198,7 @@ def of_coordinates(model: Model, state: State) -> dict[str, list[Pair]]:
     return found
 
 
-def of_noise(key: Key, form: NonCentred, state: State) -> dict[str, list[Pair]]:
+def of_noise(key: Key, form: NonCentred, state: LawState) -> dict[str, list[Pair]]:
     """The round trips of records and noise, where that gives a record, and sums of records."""
     parameters, records = state
     noise = form.noise(key, parameters, records)

@@ -18,7 +18,7 @@ from dpjax.models.simulation import draw_position
 from dpjax.models.unconstrained import constrain, log_jacobian, to_vector
 from dpjax.numerics import decision_uniforms, leading_size, proper_density, select_indices, tree_where
 
-__all__ = ["MOVES", "Comparison", "Draws", "Facts", "State", "draw_all", "levels_of", "record_numbers"]
+__all__ = ["MOVES", "Draws", "LawFacts", "LawState", "MoveComparison", "draw_all", "levels_of", "record_numbers"]
 
 MOST_LEVELS = 64
 """Largest number of listed values of which one is drawn; of more, so many are chosen by chance."""
@@ -30,14 +30,14 @@ REFRESH = 0.5
 """How much of its noise a record keeps where that is drawn anew in part."""
 
 
-class State(NamedTuple):
+class LawState(NamedTuple):
     """Parameters, and records [n, ...] drawn given them."""
 
     parameters: Parameters
     records: Records
 
 
-class Facts(NamedTuple):
+class LawFacts(NamedTuple):
     """What draws tell of each number of a record.
 
     Attributes
@@ -80,22 +80,22 @@ class Draws(NamedTuple):
         The noise of its records, or None.
     """
 
-    state: State
-    other: State
+    state: LawState
+    other: LawState
     third: Parameters
     records: Records
     update: Any
     noise: Any
 
 
-Move = Callable[[Key, Model, Facts, Draws], tuple[State, State]]
+Move = Callable[[Key, Model, LawFacts, Draws], tuple[LawState, LawState]]
 """``(key, model, facts, draws) -> (before, after)``; the two can be exchanged if the model's densities are right."""
 
 
 def draw_all(key: Key, model: Model, n: int) -> Draws:
     """Draws for the moves of one state of n records."""
     state_key, other_key, third_key, record_key, update_key, noise_key = jax.random.split(key, 6)
-    state, other = (State(*draw_position(each, model, n)) for each in (state_key, other_key))
+    state, other = (LawState(*draw_position(each, model, n)) for each in (state_key, other_key))
     records = jax.vmap(lambda key: model.sample_records(key, state.parameters, n))(jax.random.split(record_key))
     update = None if model.update is None else model.update(update_key, *state)
     noise = None if model.noncentred is None else model.noncentred.noise(noise_key, *state)
@@ -166,34 +166,34 @@ def move_parameters(
     return constrain(model, unravel(repeat(key, step, vector)))
 
 
-def move_by_prior(key: Key, model: Model, facts: Facts, draws: Draws) -> tuple[State, State]:
+def move_by_prior(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tuple[LawState, LawState]:
     """Parameters move by the prior; the records still belong to the old ones."""
     moved = move_parameters(key, model, draws, draws.state.parameters, model.log_prior)
-    return draws.state, State(moved, draws.state.records)
+    return draws.state, LawState(moved, draws.state.records)
 
 
-def move_by_joint(key: Key, model: Model, facts: Facts, draws: Draws) -> tuple[State, State]:
+def move_by_joint(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tuple[LawState, LawState]:
     """Parameters move by the prior times the density of the records."""
     records = draws.state.records
 
     def joint(parameters: Parameters) -> Array:
         return model.log_prior(parameters) + jnp.sum(model.log_density(parameters, records))
 
-    return draws.state, State(move_parameters(key, model, draws, draws.state.parameters, joint), records)
+    return draws.state, LawState(move_parameters(key, model, draws, draws.state.parameters, joint), records)
 
 
-def move_records(key: Key, model: Model, facts: Facts, draws: Draws) -> tuple[State, State]:
+def move_records(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tuple[LawState, LawState]:
     """Each record moves given the parameters: its listed fields by their densities, then its other numbers."""
     level_key, number_key = jax.random.split(key)
     levels, moved = levels_of(model), draws.state
     if levels:
-        moved = State(moved.parameters, draw_listed(level_key, model, levels, moved))
+        moved = LawState(moved.parameters, draw_listed(level_key, model, levels, moved))
     if set(moved.records) - set(levels):
-        moved = State(moved.parameters, move_numbers(number_key, model, facts, draws, moved.records))
+        moved = LawState(moved.parameters, move_numbers(number_key, model, facts, draws, moved.records))
     return draws.state, moved
 
 
-def draw_listed(key: Key, model: Model, levels: Records, state: State) -> Records:
+def draw_listed(key: Key, model: Model, levels: Records, state: LawState) -> Records:
     """Fields drawn from their present value and listed ones, by the densities of the records with these."""
     choice_key, draw_key = jax.random.split(key)
     parameters, records = state
@@ -214,7 +214,7 @@ def draw_listed(key: Key, model: Model, levels: Records, state: State) -> Record
     return records | tree_where(possible & (chosen < len(places)), drawn, kept)
 
 
-def move_numbers(key: Key, model: Model, facts: Facts, draws: Draws, records: Records) -> Records:
+def move_numbers(key: Key, model: Model, facts: LawFacts, draws: Draws, records: Records) -> Records:
     """Metropolis steps of each record by a difference of draws: of its counts, or of its continuous numbers."""
     one, other = jax.vmap(record_numbers)(draws.records)
     # Each number by itself, for all records [n, m].
@@ -242,35 +242,35 @@ def move_numbers(key: Key, model: Model, facts: Facts, draws: Draws, records: Re
     return with_numbers(records, moved)
 
 
-def decide_turn(key: Key, facts: Facts) -> Array:
+def decide_turn(key: Key, facts: LawFacts) -> Array:
     """Whether the counts of records move [], or their continuous numbers: one kind by chance, if there are both."""
     counts, others = jnp.any(facts.steps & facts.free), jnp.any(~facts.steps & facts.free)
     return jnp.where(counts & others, jax.random.bernoulli(key), counts)
 
 
-def move_by_update(key: Key, model: Model, facts: Facts, draws: Draws) -> tuple[State, State]:
+def move_by_update(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tuple[LawState, LawState]:
     """The model's own update."""
-    return draws.state, State(draws.update, draws.state.records)
+    return draws.state, LawState(draws.update, draws.state.records)
 
 
-def move_updated(key: Key, model: Model, facts: Facts, draws: Draws) -> tuple[State, State]:
+def move_updated(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tuple[LawState, LawState]:
     """Updated parameters move by the density of the update."""
     assert model.update_log_density is not None
     density, state = model.update_log_density, draws.state
     moved = move_parameters(key, model, draws, draws.update, lambda new: density(new, *state))
-    return State(draws.update, state.records), State(moved, state.records)
+    return LawState(draws.update, state.records), LawState(moved, state.records)
 
 
-def exchange_updated(key: Key, model: Model, facts: Facts, draws: Draws) -> tuple[State, State]:
+def exchange_updated(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tuple[LawState, LawState]:
     """Updated parameters are attributed to another state, by the normalised densities of the updates of both."""
     assert model.update_log_density is not None
     update, state, other = draws.update, draws.state, draws.other
     densities = [model.update_log_density(update, *each) for each in (other, state)]
     records = tree_where(accepted(key, *densities), other.records, state.records)
-    return State(update, state.records), State(update, records)
+    return LawState(update, state.records), LawState(update, records)
 
 
-def move_noncentred(key: Key, model: Model, facts: Facts, draws: Draws) -> tuple[State, State]:
+def move_noncentred(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tuple[LawState, LawState]:
     """Parameters move while the noise of the records is held, and the records with them."""
     assert model.noncentred is not None
     form, noise = model.noncentred, draws.noise
@@ -284,10 +284,10 @@ def move_noncentred(key: Key, model: Model, facts: Facts, draws: Draws) -> tuple
         return value
 
     moved = move_parameters(key, model, draws, draws.state.parameters, density)
-    return draws.state, State(moved, form.records(moved, noise))
+    return draws.state, LawState(moved, form.records(moved, noise))
 
 
-def refresh_noise(key: Key, model: Model, facts: Facts, draws: Draws) -> tuple[State, State]:
+def refresh_noise(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tuple[LawState, LawState]:
     """The standard Normal noise of the records is drawn anew in part."""
     assert model.noncentred is not None
     assert model.noncentred.scores is not None
@@ -299,10 +299,10 @@ def refresh_noise(key: Key, model: Model, facts: Facts, draws: Draws) -> tuple[S
     ]
     mixed = [REFRESH * leaf + sqrt(1 - REFRESH**2) * new for leaf, new in zip(leaves, fresh, strict=True)]
     noise = scores.noise(jax.tree.unflatten(structure, mixed))
-    return draws.state, State(parameters, model.noncentred.records(parameters, noise))
+    return draws.state, LawState(parameters, model.noncentred.records(parameters, noise))
 
 
-class Comparison(NamedTuple):
+class MoveComparison(NamedTuple):
     """A move, the member that it tries if those before are right, and what that should be."""
 
     name: str
@@ -315,7 +315,7 @@ class Comparison(NamedTuple):
 
 
 MOVES = (
-    Comparison(
+    MoveComparison(
         "sample_prior, log_prior",
         "log_prior",
         move_by_prior,
@@ -324,7 +324,7 @@ MOVES = (
         lambda model, real: real,
         with_records=False,
     ),
-    Comparison(
+    MoveComparison(
         "sample_records, log_density",
         "log_density",
         move_records,
@@ -332,7 +332,7 @@ MOVES = (
         "Compare sample_records with log_density: scales, degrees, probabilities.",
         lambda model, real: True,
     ),
-    Comparison(
+    MoveComparison(
         "log_density, normalised",
         "log_density",
         move_by_joint,
@@ -340,7 +340,7 @@ MOVES = (
         "Add what depends on the parameters alone, such as the logarithm of a scale.",
         lambda model, real: real,
     ),
-    Comparison(
+    MoveComparison(
         "update",
         "update",
         move_by_update,
@@ -348,7 +348,7 @@ MOVES = (
         "Compare update with log_prior plus the sum of log_density.",
         lambda model, real: model.update is not None,
     ),
-    Comparison(
+    MoveComparison(
         "update_log_density",
         "update_log_density",
         move_updated,
@@ -356,7 +356,7 @@ MOVES = (
         "Compare it with update.",
         lambda model, real: real and model.update is not None and model.update_log_density is not None,
     ),
-    Comparison(
+    MoveComparison(
         "update_log_density, normalised",
         "update_log_density",
         exchange_updated,
@@ -364,7 +364,7 @@ MOVES = (
         "Add what depends on the records alone.",
         lambda model, real: model.update is not None and model.update_log_density is not None,
     ),
-    Comparison(
+    MoveComparison(
         "noncentred",
         "noncentred",
         move_noncentred,
@@ -372,7 +372,7 @@ MOVES = (
         "Compare noncentred.records with sample_records, and give noncentred.log_density if the noise is not free.",
         lambda model, real: real and model.noncentred is not None,
     ),
-    Comparison(
+    MoveComparison(
         "noncentred.scores",
         "noncentred.scores",
         refresh_noise,

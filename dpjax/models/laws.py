@@ -18,7 +18,7 @@ from dpjax.base import Key, Model
 from dpjax.models.checks import check_model
 from dpjax.models.law_features import Label, Scales, features, find_facts, find_scales, labels_of
 from dpjax.models.law_identities import check_identities, rounding
-from dpjax.models.law_moves import MOST_LEVELS, MOVES, Comparison, Facts, State, draw_all
+from dpjax.models.law_moves import MOST_LEVELS, MOVES, LawFacts, LawState, MoveComparison, draw_all
 from dpjax.models.programs import jit_model
 from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import draw_position, position_shapes
@@ -98,15 +98,15 @@ def check(key: Key, model: Model) -> dict[str, float]:
     leaves = jax.tree.leaves(shapes.parameters)
     real = bool(leaves) and all(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves)
     made = tuple(place for place, comparison in enumerate(MOVES) if comparison.applies(model, real))
-    sums = Sums(*map(np.asarray, sum_changes.unoptimized(move_key, model, made, count, n, facts, scales)))
-    labels = labels_of(model, State(*shapes))
-    parts = [Sums(*(leaf[place] for leaf in sums)) for place in range(len(made))]
+    sums = SumLaw(*map(np.asarray, sum_changes.unoptimized(move_key, model, made, count, n, facts, scales)))
+    labels = labels_of(model, LawState(*shapes))
+    parts = [SumLaw(*(leaf[place] for leaf in sums)) for place in range(len(made))]
     return {
         MOVES[place].name: judge(MOVES[place], part, count, labels) for place, part in zip(made, parts, strict=True)
     }
 
 
-class Sums(NamedTuple):
+class SumLaw(NamedTuple):
     """Sums over states of features [..., f] before and after a move, and of the squares of their changes."""
 
     before: Any
@@ -115,18 +115,18 @@ class Sums(NamedTuple):
 
 
 @partial(jit_model, static_argnames=("count", "n"))
-def draw_states(key: Key, model: Model, count: int, n: int) -> State:
+def draw_states(key: Key, model: Model, count: int, n: int) -> LawState:
     """States [count, ...] with n records each."""
-    return State(*jax.vmap(partial(draw_position, model=model, n=n))(jax.random.split(key, count)))
+    return LawState(*jax.vmap(partial(draw_position, model=model, n=n))(jax.random.split(key, count)))
 
 
 @partial(jit_model, static_argnames=("made", "count", "n"))
 def sum_changes(
-    key: Key, model: Model, made: tuple[int, ...], count: int, n: int, facts: Facts, scales: Scales
-) -> Sums:
+    key: Key, model: Model, made: tuple[int, ...], count: int, n: int, facts: LawFacts, scales: Scales
+) -> SumLaw:
     """The sums [move, f] for a number of states that are moved by some of `MOVES`."""
 
-    def one(key: Key) -> Sums:
+    def one(key: Key) -> SumLaw:
         draw_key, own_key = jax.random.split(key)
         draws = draw_all(draw_key, model, n)
         pairs = [MOVES[place].move(jax.random.fold_in(own_key, place), model, facts, draws) for place in made]
@@ -134,16 +134,16 @@ def sum_changes(
         before, after = (jax.vmap(partial(features, model, scales))(each) for each in states)
         # What is rounded on the way there and back does not count as a change.
         after = jnp.where(jnp.abs(after - before) > rounding(), after, before)
-        return Sums(before, after, jnp.square(after - before))
+        return SumLaw(before, after, jnp.square(after - before))
 
-    def batch(keys: Key) -> Sums:
+    def batch(keys: Key) -> SumLaw:
         return jax.tree.map(lambda leaf: jnp.sum(leaf, axis=0), jax.vmap(one)(keys))
 
     parts = jax.lax.map(batch, jax.random.split(key, (count // BATCH, BATCH)))
     return jax.tree.map(lambda leaf: jnp.sum(leaf, axis=0), parts)
 
 
-def judge(comparison: Comparison, sums: Sums, count: int, labels: list[Label]) -> float:
+def judge(comparison: MoveComparison, sums: SumLaw, count: int, labels: list[Label]) -> float:
     """A bound on the p-value of a comparison, or an error if it is too small."""
     errors = np.sqrt(sums.size)
     counted = np.array([label.of_parameters or comparison.with_records for label in labels]) & (errors > 0)

@@ -218,7 +218,7 @@ def unless(condition: Array, value: Any, other: Callable[[Array], Any]) -> Any:
     return jax.lax.while_loop(lambda carry: carry[0] < 1, call, (condition.astype(jnp.int32), value))[1]
 
 
-class Search(NamedTuple):
+class TableSearch(NamedTuple):
     """The state of a search over tables.
 
     Attributes
@@ -242,13 +242,13 @@ class Search(NamedTuple):
     found: Any
 
 
-def begin(distribution: CountDistribution, found: Any) -> Search:
+def begin(distribution: CountDistribution, found: Any) -> TableSearch:
     """The state before the first table."""
     below = distribution.below.astype(float)
-    return Search(distribution.first, below, jnp.zeros_like(below), jnp.zeros_like(distribution.first), found)
+    return TableSearch(distribution.first, below, jnp.zeros_like(below), jnp.zeros_like(distribution.first), found)
 
 
-def sums_of(distribution: CountDistribution, search: Search) -> tuple[Array, Array]:
+def sums_of(distribution: CountDistribution, search: TableSearch) -> tuple[Array, Array]:
     """The distribution function at the counts of the next table [WIDTH], and what rounding takes from the last [].
 
     The loss is carried along (Kahan 1965), so that the errors of many tables do not add up.
@@ -259,11 +259,11 @@ def sums_of(distribution: CountDistribution, search: Search) -> tuple[Array, Arr
     return sums, within[-1] - (sums[-1] - search.below)
 
 
-def after_table(search: Search, sums: Array, lost: Array, found: Any) -> Search:
+def after_table(search: TableSearch, sums: Array, lost: Array, found: Any) -> TableSearch:
     """The state after a table with these sums."""
     grown = search.start + count_below(sums, sums[-1], strictly=True)
     tip = jnp.where(sums[-1] > search.below, grown, search.tip)
-    return Search(search.start + WIDTH, sums[-1], lost, tip, found)
+    return TableSearch(search.start + WIDTH, sums[-1], lost, tip, found)
 
 
 def counts_at(distribution: CountDistribution, uniforms: Array) -> Array:
@@ -273,10 +273,10 @@ def counts_at(distribution: CountDistribution, uniforms: Array) -> Array:
     rounding is below 1, belongs to the last count that adds to it.
     """
 
-    def unfinished(search: Search) -> Array:
+    def unfinished(search: TableSearch) -> Array:
         return (search.start <= distribution.last) & jnp.any(uniforms >= search.below)
 
-    def look(search: Search) -> Search:
+    def look(search: TableSearch) -> TableSearch:
         sums, lost = sums_of(distribution, search)
         place = search.start + count_below(sums, uniforms)
         return after_table(search, sums, lost, jnp.where(uniforms >= search.below, place, search.found))
@@ -285,7 +285,7 @@ def counts_at(distribution: CountDistribution, uniforms: Array) -> Array:
     return jnp.where(uniforms >= search.below, last_count(distribution, search), search.found)
 
 
-def last_count(distribution: CountDistribution, search: Search) -> Array:
+def last_count(distribution: CountDistribution, search: TableSearch) -> Array:
     """The count [] of uniforms above all sums: the tip, if the tables end with the distribution."""
     ends = distribution.is_known & (search.start - distribution.first < WIDTH * MAX_TABLES)
     return jnp.where(ends, search.tip, UNREACHED)
@@ -300,7 +300,7 @@ def cells_of(distribution: CountDistribution, counts: Array) -> tuple[Array, Arr
     """The ends P(X < x) and P(X ≤ x) of the cells of counts [...]; equal where tables do not reach them."""
     highest = jnp.minimum(jnp.max(counts), distribution.last)
 
-    def look(search: Search) -> Search:
+    def look(search: TableSearch) -> TableSearch:
         sums, lost = sums_of(distribution, search)
         edges = jnp.concatenate([search.below[None], sums])
         place = counts - search.start
@@ -341,10 +341,10 @@ def sum_over_counts(
         weights = jnp.broadcast_to(times.astype(each.dtype), each.shape)
         return jnp.sum(jnp.where(weights > 0, each * weights, 0), axis=1)
 
-    def unfinished(search: Search) -> Array:
+    def unfinished(search: TableSearch) -> Array:
         return (search.start <= distribution.last) & (search.found[0] < n)
 
-    def look(search: Search) -> Search:
+    def look(search: TableSearch) -> TableSearch:
         done, total = search.found
         sums, lost = sums_of(distribution, search)
         reached = count_below(uniforms, sums, strictly=True)

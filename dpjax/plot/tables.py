@@ -40,7 +40,7 @@ COLOURS = {"released": RELEASED, "least squares": OTHER, "posterior": POSTERIOR}
 """Colours by the beginning of the label."""
 
 
-class Sums(NamedTuple):
+class PanelSums(NamedTuple):
     """Released sums of a table's counts, each [d].
 
     Attributes
@@ -88,7 +88,7 @@ def plot_table(
     what, draws = draws_of(posterior, support, matrix, key)
     sums = sums_at(release, matrix, draws, level)
     for panel, shown in zip(panels, parts, strict=True):
-        draw_panel(panel, Sums(*(field[shown] for field in sums)), names[shown], what)
+        draw_panel(panel, PanelSums(*(field[shown] for field in sums)), names[shown], what)
     panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, frameon=False)
     return np.array(panels)
 
@@ -148,17 +148,17 @@ def number_of(posterior: Posterior) -> Any:
     return posterior.release.n if drawn is None else np.reshape(drawn, (-1, 1))
 
 
-def sums_at(release: Release, matrix: sparse.csr_array, draws: np.ndarray, level: float) -> Sums:
+def sums_at(release: Release, matrix: sparse.csr_array, draws: np.ndarray, level: float) -> PanelSums:
     """The released sums with their noise, estimates and posterior intervals."""
     released = np.asarray(release.value)
     variance = variances_of(release.mechanism, len(released))
     counts = estimate_counts(release, matrix, variance).value
     low, high = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
     half_width = scipy.stats.norm.ppf((1 + level) / 2) * np.sqrt(variance)
-    return Sums(released, half_width, matrix @ counts, low, draws.mean(axis=0), high)
+    return PanelSums(released, half_width, matrix @ counts, low, draws.mean(axis=0), high)
 
 
-def draw_panel(axes: Any, sums: Sums, names: np.ndarray, what: str) -> None:
+def draw_panel(axes: Any, sums: PanelSums, names: np.ndarray, what: str) -> None:
     """Released values with bars of the noise, least squares, and posterior intervals, side by side."""
     place = np.arange(len(names))
     draw_points(axes, place - 0.22, sums.released, (sums.half_width, sums.half_width), "s", "released")

@@ -11,7 +11,7 @@ from dpjax._util.words import quantity
 from dpjax.mechanisms import Privacy, zcdp_epsilon
 from dpjax.mechanisms.base import parts_of
 from dpjax.mechanisms.privacy import Neighbours
-from dpjax.mechanisms.promises import Promise, Sums, Unpromised, pure
+from dpjax.mechanisms.promises import Promise, ProtectedSums, Unpromised, pure
 from dpjax.release.fields import FieldValues
 from dpjax.release.levels import in_words
 from dpjax.release.local import LocalRelease
@@ -205,12 +205,14 @@ def sentence(text: str) -> str:
 OF_YOUR_OWN = "How far one record can move a function of your own is not known."
 
 
-def sums_of(statistic: Any, neighbours: Neighbours, n: Any) -> Sums:
+def sums_of(statistic: Any, neighbours: Neighbours, n: Any) -> ProtectedSums:
     """The sums of a statistic over n records, as far as they matter to a promise."""
     known = None if isinstance(n, UnknownCount) else n
     counts = isinstance(statistic, RecordStatistic) and statistic.counts_each_once
     sensitivity = partial(sensitivity_of, statistic, neighbours)
-    return Sums(sensitivity, neighbours, known, dimension_of(statistic) if counts else None, is_whole(statistic))
+    return ProtectedSums(
+        sensitivity, neighbours, known, dimension_of(statistic) if counts else None, is_whole(statistic)
+    )
 
 
 def sensitivity_of(statistic: Any, neighbours: Neighbours, norm: Norm) -> float:
@@ -246,7 +248,7 @@ def promise(release: Release, neighbours: Neighbours) -> Promise:
     return compose([part.promise.of_sums(sums) for part, sums in protected])
 
 
-def parts(release: Release, neighbours: Neighbours) -> list[tuple[Any, Sums]]:
+def parts(release: Release, neighbours: Neighbours) -> list[tuple[Any, ProtectedSums]]:
     """The mechanisms of a release, each with the sums that it protects."""
     found, statistic = release.mechanism.parts, release.statistic
     if found is None:

@@ -73,7 +73,7 @@ class Ranked:
         return {**parameters, **jax.tree.map(jnp.asarray, more), LOG_DENSITY: log_density}
 
 
-class Design(NamedTuple):
+class CalibrationDesign(NamedTuple):
     """The parts common to all replicates: the true model, the problem of the fitted one, and what is ranked."""
 
     model: Model
@@ -173,7 +173,7 @@ def sbc(
     check_same_records(true.model, problem.model)
     check_quantities(true.model, problem.release, quantities)
     schedule = make_schedule(num_warmup, num_samples, thin)
-    design = Design(true.model, problem, Ranked(quantities), schedule)
+    design = CalibrationDesign(true.model, problem, Ranked(quantities), schedule)
     with one_blas_thread():
         return make_result(design, run_batches(design, num_replicates, key))
 
@@ -253,7 +253,7 @@ class Replicates(NamedTuple):
     autocorrelation: dict[str, Array]
 
 
-def run_batches(design: Design, num_replicates: int, key: Key) -> Replicates:
+def run_batches(design: CalibrationDesign, num_replicates: int, key: Key) -> Replicates:
     """The results [replicate, ...], from batches of equal size."""
     most = min(batch_size(design.model, design.problem.release), most_together(num_chains=1))
     size = ceil(num_replicates / ceil(num_replicates / most))
@@ -263,7 +263,7 @@ def run_batches(design: Design, num_replicates: int, key: Key) -> Replicates:
     return jax.tree.map(lambda *leaves: np.concatenate(leaves)[:num_replicates], *batches)
 
 
-def run_batch(design: Design, keys: Key, numbers: np.ndarray) -> Replicates:
+def run_batch(design: CalibrationDesign, keys: Key, numbers: np.ndarray) -> Replicates:
     """The results of the replicates with these indices [replicate, ...], one chain each.
 
     Replicate k uses ``fold_in(key, k)`` of each of the keys for truths, chains and ranks.
@@ -296,7 +296,7 @@ def begin_or_explain(run: BatchRun) -> Status:
         raise
 
 
-def make_result(design: Design, reports: Replicates) -> SBCResult:
+def make_result(design: CalibrationDesign, reports: Replicates) -> SBCResult:
     """The ranks, with a warning if neighbouring draws are correlated."""
     correlations = {name: np.mean(leaf, axis=0) for name, leaf in reports.autocorrelation.items()}
     high = sorted(name for name, leaf in correlations.items() if np.any(leaf > MAX_AUTOCORRELATION))

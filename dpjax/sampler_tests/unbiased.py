@@ -41,18 +41,20 @@ class Scores(NamedTuple):
         return jnp.stack([scores, scores**2])
 
 
-class Pairs(NamedTuple):
+class CoupledPairs(NamedTuple):
     """The coupled kernel and the function that is averaged, for which programs are compiled."""
 
     kernel: CoupledKernel
     function: Callable[[Position], Array]
 
 
-BUILT: WeakKeyDictionary[Posterior, dict[Any, Pairs]] = WeakKeyDictionary()
+BUILT: WeakKeyDictionary[Posterior, dict[Any, CoupledPairs]] = WeakKeyDictionary()
 """The pairs of each live posterior, by imputation and number of starts, so that programs compile once."""
 
 
-def coupled_pairs(posterior: Posterior, problem: Problem, starts: Parameters, draws: dict[str, np.ndarray]) -> Pairs:
+def coupled_pairs(
+    posterior: Posterior, problem: Problem, starts: Parameters, draws: dict[str, np.ndarray]
+) -> CoupledPairs:
     """Coupled chains that start at parameters [start, ...] among all draws [chain, draw, ...].
 
     Raises
@@ -65,7 +67,7 @@ def coupled_pairs(posterior: Posterior, problem: Problem, starts: Parameters, dr
     built = BUILT.setdefault(posterior, {})
     which = (problem.plan.imputation, len(next(iter(starts.values()))))
     if which not in built:
-        built[which] = Pairs(build_coupled(problem, starts), scores_of(draws))
+        built[which] = CoupledPairs(build_coupled(problem, starts), scores_of(draws))
     return built[which]
 
 
@@ -95,7 +97,7 @@ def draw_start(key: Key, model: Model, n: int, starts: Parameters) -> Position:
     return draw_position_at(record_key, model, {name: jnp.asarray(leaf)[number] for name, leaf in starts.items()}, n)
 
 
-def estimate(key: Key, pairs: Pairs, draws: dict[str, np.ndarray]) -> Estimates:
+def estimate(key: Key, pairs: CoupledPairs, draws: dict[str, np.ndarray]) -> Estimates:
     """The differences of the exact means and mean squares from those of the draws [chain, draw, ...].
 
     Raises

@@ -65,7 +65,7 @@ class Trace(NamedTuple):
     num_nonfinite: Array
 
 
-class Search(NamedTuple):
+class PowerSearch(NamedTuple):
     """The state of the search for particles of positive density.
 
     Attributes
@@ -145,16 +145,16 @@ def start_island(model: Model, num_particles: int, key: Key, release: PrivateRel
     draw = kind.each(kind.draw)
     particles = draw(jax.random.split(key, num_particles))
 
-    def wanted(search: Search) -> Array:
+    def wanted(search: PowerSearch) -> Array:
         return ~jnp.all(search.possible) & (search.round < MAX_ROUNDS)
 
-    def again(search: Search) -> Search:
+    def again(search: PowerSearch) -> PowerSearch:
         fresh = draw(jax.random.split(jax.random.fold_in(key, search.round), num_particles))
         particles = tree_where(~search.possible, fresh, search.particles)
         num_draws = search.num_draws + jnp.sum(~search.possible)
-        return Search(particles, is_possible(particles), num_draws, search.round + 1)
+        return PowerSearch(particles, is_possible(particles), num_draws, search.round + 1)
 
-    first = Search(particles, is_possible(particles), jnp.array(num_particles), jnp.array(1))
+    first = PowerSearch(particles, is_possible(particles), jnp.array(num_particles), jnp.array(1))
     found = jax.lax.while_loop(wanted, again, first)
     nothing = jnp.full(MAX_TEMPERATURES, jnp.nan)
     trace = Trace(nothing, nothing, nothing, nothing, nothing)
@@ -166,7 +166,7 @@ def is_possible(particles: GibbsState) -> Array:
     return proper_density(particles.latent.log_density) > -jnp.inf
 
 
-def log_excess(search: Search) -> Array:
+def log_excess(search: PowerSearch) -> Array:
     """The log of the estimated prior probability of positive density over the share of particles that have it [].
 
     With draws until the N-th possible one (N − 1) / (draws − 1) is an unbiased estimate. If the search was given up,

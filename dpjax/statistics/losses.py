@@ -32,7 +32,7 @@ Loss = Callable[[Array, Records], Array]
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearLoss:
     """What losses of a linear predictor share: the fields, and whether there is an intercept, which comes first.
 
     Parameters
@@ -85,7 +85,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Logistic(Linear):
+class Logistic(LinearLoss):
     """The loss log(1 + e^η) − y η of a response y of 0 or 1, with linear predictor η.
 
     Parameters
@@ -125,7 +125,7 @@ class Logistic(Linear):
 
 
 @dataclass(frozen=True)
-class Squared(Linear):
+class Squared(LinearLoss):
     """The loss (y − η)² / 2 of a response y with linear predictor η.
 
     Parameters
@@ -153,7 +153,7 @@ class Squared(Linear):
 
 
 @dataclass(frozen=True)
-class Huber(Linear):
+class Huber(LinearLoss):
     """The loss r² / 2 of a residual r = y − η up to a threshold δ, and δ |r| − δ² / 2 beyond it.
 
     Parameters
@@ -216,12 +216,14 @@ class Derivatives(RecordStatistic):
     @property
     def field_types(self) -> dict[str, np.dtype]:
         """Those of a loss of a linear predictor."""
-        return self.loss.field_types(self.num_coefficients) if isinstance(self.loss, Linear) else {}
+        return self.loss.field_types(self.num_coefficients) if isinstance(self.loss, LinearLoss) else {}
 
     def words(self) -> str:
         """The loss, and the number of coefficients."""
         number = quantity(self.num_coefficients, "published coefficient")
-        fields = f" of `{self.loss.response}` given `{self.loss.covariates}`," if isinstance(self.loss, Linear) else ""
+        fields = (
+            f" of `{self.loss.response}` given `{self.loss.covariates}`," if isinstance(self.loss, LinearLoss) else ""
+        )
         return f"gradient and Hessian of the loss {name_of(self.loss)}{fields} at {number}"
 
     def diameter(self, norm: Norm) -> float:

@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 
 import dpjax
 from dpjax import models, statistics
-from dpjax.clt.density import Problem, build_problem, simulate_variance
+from dpjax.clt.density import CltProblem, build_problem, simulate_variance
 from dpjax.clt.inputs import check_problem
 from dpjax.clt.moments import Source
 from dpjax.clt.number import NUMBER, find_neighbours, with_place
@@ -34,7 +34,7 @@ def release_of(prior: Any, mechanism: Any, value: tuple = (5_013.0, 6_500.0)) ->
     return dpjax.Release(list(value), mechanism, BOTH, dpjax.UnknownCount(prior))
 
 
-def problem_of(release: dpjax.Release) -> Problem:
+def problem_of(release: dpjax.Release) -> CltProblem:
     simulated = simulate_variance(jax.random.key(0), release)
     return build_problem(KNOWN, release, Source((True, True), None), None, simulated)
 

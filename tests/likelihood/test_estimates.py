@@ -11,7 +11,7 @@ from scipy import optimize, special, stats
 import dpjax
 from dpjax import models, statistics
 from dpjax.likelihood import MaximumLikelihood
-from dpjax.likelihood.newton import LEAST_GAP, Held, solve
+from dpjax.likelihood.newton import LEAST_GAP, Constraint, solve
 from dpjax.likelihood.surface import Moments
 from tests.likelihood.oracles import (
     Truth,
@@ -84,7 +84,7 @@ def test_without_louis_second_term_standard_errors_are_too_small(normal: Maximum
     climb, surface = normal.fitted.climb, normal.fitted.surface
     found, _ = surface.evaluate(jax.random.key(2), surface.values, climb.vectors, climb.chains, 256)
     mean = Moments(*(leaf.mean(axis=1) for leaf in found))
-    none = Held(np.zeros((1, 2)), np.zeros(1)), np.full(1, LEAST_GAP)
+    none = Constraint(np.zeros((1, 2)), np.zeros(1)), np.full(1, LEAST_GAP)
     errors = np.sqrt(np.diag(truth.covariance))
     right = solve(mean, *none).covariance[0]
     wrong = solve(mean._replace(square=mean.score[:, :, None] * mean.score[:, None]), *none).covariance[0]

@@ -11,7 +11,7 @@ from dpjax import models
 from dpjax.base import Latent
 from dpjax.likelihood.imputed import build_derivatives, build_move, decide_refresh
 from dpjax.likelihood.intervals import find_ends, wald_ends
-from dpjax.likelihood.newton import Held, Moments, Trail, jackknife, leave_one_out, solve
+from dpjax.likelihood.newton import Constraint, LastStep, Moments, jackknife, leave_one_out, solve
 from dpjax.models.simulation import init_latent
 
 RNG = np.random.default_rng(3)
@@ -49,7 +49,7 @@ def moments(size: int = 3) -> Moments:
 
 def test_a_free_step_is_newtons() -> None:
     mean = moments()
-    found = solve(mean, Held(np.zeros((2, 3)), np.zeros(2)), np.full(2, 1e-6))
+    found = solve(mean, Constraint(np.zeros((2, 3)), np.zeros(2)), np.full(2, 1e-6))
     information = 0.6 * mean.curvature
     np.testing.assert_allclose(found.covariance, np.linalg.inv(information), atol=1e-10)
     np.testing.assert_allclose(found.change, np.linalg.solve(information, mean.score[..., None])[..., 0], atol=1e-10)
@@ -60,7 +60,7 @@ def test_a_free_step_is_newtons() -> None:
 def test_a_step_that_holds_a_quantity_solves_its_equations() -> None:
     """A δ + λ a = S and a'δ = r, solved as one system."""
     mean, gradient, missing = moments(), RNG.normal(size=(2, 3)), np.array([0.3, -0.2])
-    found = solve(mean, Held(gradient, missing), np.full(2, 1e-6))
+    found = solve(mean, Constraint(gradient, missing), np.full(2, 1e-6))
     for row in range(2):
         system = np.block(
             [[0.6 * mean.curvature[row], gradient[row][:, None]], [gradient[row][None], np.zeros((1, 1))]]
@@ -73,7 +73,7 @@ def test_a_step_that_holds_a_quantity_solves_its_equations() -> None:
 def test_a_bound_keeps_the_step_short_where_nothing_is_known() -> None:
     mean = moments()
     mean = mean._replace(square=mean.curvature + mean.score[:, :, None] * mean.score[:, None])
-    found = solve(mean, Held(np.zeros((2, 3)), np.zeros(2)), np.full(2, 0.5))
+    found = solve(mean, Constraint(np.zeros((2, 3)), np.zeros(2)), np.full(2, 0.5))
     expected = 2 * np.linalg.solve(mean.curvature, mean.score[..., None])[..., 0]
     np.testing.assert_allclose(found.change, expected, atol=1e-10)
 
@@ -81,8 +81,8 @@ def test_a_bound_keeps_the_step_short_where_nothing_is_known() -> None:
 def test_a_step_too_far_is_cut_where_the_slope_is_zero() -> None:
     """On a parabola of curvature 2 with a step four times too long, the next one ends at the maximum."""
     origin, change = np.zeros((1, 1)), np.full((1, 1), 4.0)
-    trail = Trail(origin, change, np.array([4.0 * 2.0]))
-    solution = solve(moments(1), Held(np.zeros((2, 1)), np.zeros(2)), np.full(2, 1e-6))
+    trail = LastStep(origin, change, np.array([4.0 * 2.0]))
+    solution = solve(moments(1), Constraint(np.zeros((2, 1)), np.zeros(2)), np.full(2, 1e-6))
     solution = solution._replace(slope=np.full((1, 1), 2.0 - 2 * 4.0), change=np.full((1, 1), -9.0))
     assert trail.next(origin + change, solution, np.array([True])).end() == pytest.approx(1.0)
     assert trail.next(origin + change, solution, np.array([False])).end() == pytest.approx(-5.0)

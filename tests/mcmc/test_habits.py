@@ -8,7 +8,7 @@ from numpyro import distributions as dist
 import dpjax
 from dpjax import private
 from dpjax.data_augmentation.problem import choose_imputation
-from dpjax.mechanisms.promises import Sums
+from dpjax.mechanisms.promises import ProtectedSums
 
 MODEL = dpjax.models.categorical(shape=(2, 2), fields=["sex", "admitted"])
 TABLE = dpjax.statistics.cells(["sex", "admitted"], [2, 2])
@@ -36,7 +36,7 @@ def test_a_name_of_no_imputation_is_refused():
 )
 def test_the_noise_of_a_promise_keeps_it(mechanism, norm, promised):
     """The promise that `describe` derives from the scale, for this sensitivity in the norm that counts."""
-    sums = Sums(lambda asked: 3.0 if asked == norm else 99.0, "replace-one", 10, None, True)
+    sums = ProtectedSums(lambda asked: 3.0 if asked == norm else 99.0, "replace-one", 10, None, True)
     name, value = promised
     assert getattr(mechanism.promise.of_sums(sums), name) == pytest.approx(value, rel=1e-6)
 

@@ -19,7 +19,7 @@ import dpjax
 from dpjax.mixture import NormalInverseGamma
 from dpjax.mixture.base import Mixing
 from dpjax.mixture.binned import bin_release
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers.base import Setup, step
 from dpjax.mixture.samplers.weights import start_concentration
 from dpjax.models import GammaPrior
@@ -103,11 +103,11 @@ def release_values(key: jax.Array, channel: Any, records: jax.Array) -> jax.Arra
     return records if channel is None else jax.vmap(channel.sample)(jax.random.split(key, N), records)
 
 
-def make_problem(values: jax.Array, channel: Any, concentration: Any, component: Any) -> Problem:
+def make_problem(values: jax.Array, channel: Any, concentration: Any, component: Any) -> MixtureProblem:
     """What the sweeps believe."""
     if isinstance(channel, dpjax.Release):
         channel = bin_release(replace(channel, value=values))
-    return Problem(values, channel, component, concentration)
+    return MixtureProblem(values, channel, component, concentration)
 
 
 def implied_noise(channel: Any, values: jax.Array, records: jax.Array) -> jax.Array:

@@ -11,7 +11,7 @@ from scipy.special import betaln, gammaln
 
 import dpjax
 from dpjax import diagnostics
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers.base import Slots
 from dpjax.mixture.samplers.neal2 import Neal2, posterior_cluster
 from dpjax.mixture.samplers.neal8 import prior_clusters
@@ -101,7 +101,7 @@ def test_new_clusters_weigh_the_concentration_times_the_density(size: int) -> No
     """Together, whether one is drawn given the value or several from the base measure."""
     alpha, values = 0.4, jnp.array([0.3, -2.0])
     component = dpjax.mixture.NormalInverseGamma(0.5, 0.2, 3.0, 2.0)
-    problem = Problem(values, None, component, jnp.array(alpha))
+    problem = MixtureProblem(values, None, component, jnp.array(alpha))
     labels = jnp.zeros(2, jnp.int32)
     state = Neal2().start(problem, Slots(4), jax.random.key(1), labels, values)._replace(concentration=jnp.array(alpha))
     marginal = stats.t(6.0, 0.5, np.sqrt(2.0 / 3.0 * (1 + 1 / 0.2)))

@@ -11,7 +11,7 @@ import pytest
 import dpjax
 from dpjax.mixture.base import MixtureState
 from dpjax.mixture.binned import bin_release
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers.base import Setup, Slots, step
 from dpjax.mixture.samplers.conditional import Conditional
 from dpjax.mixture.samplers.neal5 import Neal5
@@ -32,7 +32,7 @@ SETUPS = {
 
 
 @partial(jax.jit, static_argnames=("setup", "n", "num_chains", "num_sweeps"))
-def run(problem: Problem, setup: Any, key: jax.Array, n: int, num_chains: int, num_sweeps: int) -> Any:
+def run(problem: MixtureProblem, setup: Any, key: jax.Array, n: int, num_chains: int, num_sweeps: int) -> Any:
     """The labels and records [chain, sweep, n] and the first record's parameter [chain, sweep]."""
 
     def chain(key: jax.Array) -> Any:
@@ -51,7 +51,7 @@ def run(problem: Problem, setup: Any, key: jax.Array, n: int, num_chains: int, n
 
 def largest_scores(setup: Any, release: dpjax.Release) -> tuple[float, float]:
     """The largest difference from the enumeration, in standard errors between chains, and from a wrong one."""
-    problem = Problem(release.value, bin_release(release), TwoPoints(), jnp.asarray(ALPHA, float))
+    problem = MixtureProblem(release.value, bin_release(release), TwoPoints(), jnp.asarray(ALPHA, float))
     labels, records, _ = run(problem, setup, jax.random.key(5), 3, NUM_CHAINS, NUM_SWEEPS)
     partition = number_partition(np.asarray(labels)[:, BURN_IN:])
     bins = np.sum(np.asarray(records)[:, BURN_IN:, :, None] >= np.array(release.statistic.edges[1:-1]), axis=-1)
@@ -92,8 +92,10 @@ class OneBin:
 def test_of_one_record_a_release_of_all_is_a_release_of_each(name: str) -> None:
     """The same keys give the same chain, record by record."""
     alpha, value = jnp.asarray(ALPHA, float), jnp.array([0.7, -0.3, 0.4], float)
-    together = Problem(value, bin_release(dpjax.Release(value, dpjax.Laplace(0.5), HISTOGRAM, 1)), TwoPoints(), alpha)
-    apart = Problem(value[None], OneBin(), TwoPoints(), alpha)
+    together = MixtureProblem(
+        value, bin_release(dpjax.Release(value, dpjax.Laplace(0.5), HISTOGRAM, 1)), TwoPoints(), alpha
+    )
+    apart = MixtureProblem(value[None], OneBin(), TwoPoints(), alpha)
     runs = [run(problem, SETUPS[name], jax.random.key(6), 1, 2, 60) for problem in (together, apart)]
     for first, second in zip(*runs, strict=True):
         np.testing.assert_array_equal(first, second)

@@ -9,7 +9,7 @@ import pytest
 
 import dpjax
 from dpjax import mixture
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers import SAMPLERS
 from dpjax.mixture.samplers.marginal import Marginal
 from dpjax.mixture.samplers.neal5 import Neal5
@@ -87,7 +87,7 @@ def test_a_sweep_made_again_with_more_slots_is_the_same(sampler: str, monkeypatc
 
 
 def test_a_large_concentration_gets_slots_at_once() -> None:
-    problem = Problem(np.zeros(50), LAPLACE, BASE, np.array(40.0))
+    problem = MixtureProblem(np.zeros(50), LAPLACE, BASE, np.array(40.0))
     assert 300 < Neal5().first_capacity(problem) < 500
     assert Neal5().first_capacity(replace(problem, concentration=GammaPrior(2.0, 4.0))) == 32
 

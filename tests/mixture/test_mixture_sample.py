@@ -13,8 +13,8 @@ from scipy import stats
 import dpjax
 from dpjax import diagnostics, mixture
 from dpjax.mixture import run as run_module
-from dpjax.mixture.problem import Problem
-from dpjax.mixture.run import Fitted, MixtureRun, StateFields
+from dpjax.mixture.problem import MixtureProblem
+from dpjax.mixture.run import FittedSlots, MixtureRun, StateFields
 from dpjax.mixture.samplers.base import Setup, Slots
 from dpjax.mixture.samplers.conditional import Conditional
 from dpjax.mixture.samplers.weights import posterior_weights, stick_weights
@@ -48,7 +48,7 @@ def test_what_a_slot_gets_does_not_depend_on_later_slots(draw_weights: Callable)
 
 @pytest.mark.slow
 def test_a_sweep_made_again_with_more_slots_is_the_same() -> None:
-    problem = Problem(jnp.asarray(VALUES), dpjax.Laplace(0.6), TwoPoints(), jnp.asarray(0.8, float))
+    problem = MixtureProblem(jnp.asarray(VALUES), dpjax.Laplace(0.6), TwoPoints(), jnp.asarray(0.8, float))
     labels = jnp.array([0, 0, 1, 1, 2, 2], jnp.int32)
     keys = jax.random.split(jax.random.key(1), 2)
 
@@ -63,7 +63,7 @@ def test_a_sweep_made_again_with_more_slots_is_the_same() -> None:
             chain_keys=keys,
             schedule=(Segment("sampling", 0, 60, 1),),
         )
-        return finish(run, Status(0, 0, Fitted(setup), states, ()), None, False)
+        return finish(run, Status(0, 0, FittedSlots(setup), states, ()), None, False)
 
     grown, wide = chains(8), chains(16)
     assert grown.kernel.setup.capacity > 8
@@ -218,7 +218,7 @@ def test_unusable_base_measures_are_refused(name: str) -> None:
 
 def test_too_many_slots_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run_module, "MAX_SLOTS", 16)
-    status = Status(0, 0, Fitted(Setup(Conditional(proposals=0), Slots(16))), None)
+    status = Status(0, 0, FittedSlots(Setup(Conditional(proposals=0), Slots(16))), None)
     with pytest.raises(RuntimeError, match="more than 16 slots"):
         run_module.grow(status)
 

@@ -10,7 +10,7 @@ from scipy import integrate, stats
 
 import dpjax
 from dpjax.mixture.base import MixtureState
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers.base import Setup, Slots, step
 from dpjax.mixture.samplers.conditional import Conditional
 from dpjax.mixture.samplers.neal2 import Neal2
@@ -50,7 +50,7 @@ def evidence() -> np.ndarray:
 
 
 @partial(jax.jit, static_argnames="setup")
-def partitions(problem: Problem, setup: Setup, key: jax.Array) -> jax.Array:
+def partitions(problem: MixtureProblem, setup: Setup, key: jax.Array) -> jax.Array:
     """The labels [chain, sweep, 3] of many chains."""
 
     def chain(key: jax.Array) -> jax.Array:
@@ -70,7 +70,7 @@ def partitions(problem: Problem, setup: Setup, key: jax.Array) -> jax.Array:
 def largest_scores(setup: Setup, component: TwoPoints) -> tuple[float, float]:
     """The largest difference from the enumeration, in standard errors between chains, and from a wrong one."""
     channel = None if isinstance(component, ReleasedTwoPoints) else dpjax.Laplace(NOISE)
-    problem = Problem(jnp.asarray(VALUES, float), channel, component, jnp.asarray(ALPHA, float))
+    problem = MixtureProblem(jnp.asarray(VALUES, float), channel, component, jnp.asarray(ALPHA, float))
     found = number_partition(np.asarray(partitions(problem, setup, jax.random.key(5))[:, BURN_IN:]))
     shares = np.stack([np.mean(found == number, axis=1) for number in range(len(PARTITIONS))], axis=1)
     errors = shares.std(axis=0, ddof=1) / np.sqrt(NUM_CHAINS)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dpjax import mixture
-from dpjax.mixture.partition import Search, relabel
+from dpjax.mixture.partition import PartitionSearch, relabel
 
 N = 6
 
@@ -66,7 +66,7 @@ def test_there_are_as_many_partitions_as_bell_counted() -> None:
 def test_the_loss_of_a_search_is_that_of_its_labels(loss: str) -> None:
     """Up to what the draws add: of few records a search that adds up wrong numbers still finds the best end."""
     drawn, generator = noisy_draws(3, 0.5), np.random.default_rng(4)
-    search = Search(relabel(drawn), loss, N)
+    search = PartitionSearch(relabel(drawn), loss, N)
     ends = [search.descend(generator, start) for start in (None, np.zeros(N, int), *drawn[:6])]
     gaps = [found - mixture.expected_loss(drawn, labels, loss=loss) for found, labels in ends]
     np.testing.assert_allclose(gaps, gaps[0], atol=1e-12)

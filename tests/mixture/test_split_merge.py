@@ -12,7 +12,7 @@ import pytest
 import dpjax
 from dpjax import mixture
 from dpjax.mixture.base import MixtureState
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers.base import Setup, Slots
 from dpjax.mixture.samplers.neal3 import Neal3
 from dpjax.mixture.samplers.neal8 import Neal8
@@ -31,7 +31,7 @@ MARKED = [pytest.param(name, marks=pytest.mark.keys if name in QUICK else pytest
 
 
 @partial(jax.jit, static_argnames="setup")
-def moved_alone(problem: Problem, setup: Any, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+def moved_alone(problem: MixtureProblem, setup: Any, key: jax.Array) -> tuple[jax.Array, jax.Array]:
     """The labels [chain, move, 3] of chains that make no other move, and how many moves were accepted."""
 
     def chain(key: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -51,7 +51,7 @@ def largest_scores(name: str) -> tuple[float, float]:
     """The largest difference from the enumeration, in standard errors between chains, and from a wrong one."""
     setup, component = CASES[name]
     channel = None if isinstance(component, ReleasedTwoPoints) else dpjax.Laplace(NOISE)
-    problem = Problem(jnp.asarray(VALUES, float), channel, component, jnp.asarray(ALPHA, float))
+    problem = MixtureProblem(jnp.asarray(VALUES, float), channel, component, jnp.asarray(ALPHA, float))
     labels, accepted = jax.device_get(moved_alone(problem, setup, jax.random.key(6)))
     assert 0.05 < accepted.mean() / setup.sampler.proposals < 0.95
     found = number_partition(labels[:, BURN_IN:])

@@ -8,7 +8,7 @@ import numpy as np
 
 import dpjax
 from dpjax.mixture import NormalInverseGamma
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers.neal5 import AuxiliaryRecords, Urn, draw_records, draw_urn, log_channels, log_mean, settle
 
 N = 60
@@ -30,7 +30,7 @@ class Case(NamedTuple):
     present: jax.Array
 
     def proposal(self, labels: jax.Array, key: jax.Array = KEYS[5]) -> AuxiliaryRecords:
-        problem = Problem(self.values, dpjax.Laplace(2.0), COMPONENT, 1.0)
+        problem = MixtureProblem(self.values, dpjax.Laplace(2.0), COMPONENT, 1.0)
         records = draw_records(problem, key, self.theta, labels, 2)
         return AuxiliaryRecords(labels, records, log_channels(problem, records))
 

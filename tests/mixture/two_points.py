@@ -54,7 +54,7 @@ class ReleasedTwoPoints(TwoPoints):
 
     def log_density(self, record: jax.Array, theta: dict[str, jax.Array]) -> jax.Array:
         channel = dpjax.Laplace(self.noise)
-        return channel.log_marginal_normal(record, theta["mean"], jnp.full_like(record, SCALE))
+        return channel.noise.log_marginal_normal(record, theta["mean"], jnp.full_like(record, SCALE))
 
     def features(self, record: jax.Array) -> jax.Array:
         return jnp.stack([self.log_density(record, {"mean": jnp.asarray(mean, record.dtype)}) for mean in MEANS])
@@ -69,8 +69,8 @@ class ReleasedTwoPoints(TwoPoints):
 @register_tractable(dpjax.Laplace, KnownTwoPoints)
 def two_points_behind_laplace(channel: dpjax.Laplace, component: KnownTwoPoints) -> Tractable:
     return Tractable(
-        lambda value, theta: channel.log_marginal_normal(value, theta["mean"], jnp.full_like(value, SCALE)),
-        lambda key, values, theta: channel.sample_latent_normal(key, values, theta["mean"], jnp.asarray(SCALE)),
+        lambda value, theta: channel.noise.log_marginal_normal(value, theta["mean"], jnp.full_like(value, SCALE)),
+        lambda key, values, theta: channel.noise.sample_latent_normal(key, values, theta["mean"], jnp.asarray(SCALE)),
     )
 
 

@@ -15,10 +15,10 @@ from dpjax import models
 from dpjax.base import static
 from dpjax.clt.number import with_place
 from dpjax.data_augmentation.counts.form import CountModel, count_form
-from dpjax.likelihood.evidence import Held
+from dpjax.likelihood.evidence import FixedParameters
 from dpjax.mcmc.run import run_chunk
 from dpjax.models import GammaPrior, InverseGammaPrior, NormalInverseGammaPrior, NormalInverseWishartPrior, NormalPrior
-from dpjax.models.data_sets import DataSets
+from dpjax.models.data_sets import DataSetsModel
 
 RELEASE = dpjax.Release([3.0], dpjax.Laplace(2.0), dpjax.statistics.total("y", -5, 5), n=6)
 TABLE = dpjax.Release([3.0, 2.0, 1.0], dpjax.Laplace(2.0), dpjax.statistics.cells("cell", 3), n=6)
@@ -55,11 +55,11 @@ MODELS = {
     "dirichlet": lambda scale: models.dirichlet(GammaPrior(scale, 1.0), 3),
     "exponential": lambda scale: models.exponential(GammaPrior(2.0, scale)),
     "beta": lambda scale: models.beta(scale, GammaPrior(1.0, 1.0)),
-    "data sets": lambda scale: DataSets(normal(scale), models.PoissonCount(5.0), 12),
+    "data sets": lambda scale: DataSetsModel(normal(scale), models.PoissonCount(5.0), 12),
     "counts": lambda scale: count_form(models.categorical([scale, 2.0, 3.0]), TABLE)[0],
     "NumPyro": lambda scale: dpjax.from_numpyro(located, ["y"], scale=scale),
     "with the place of a number": lambda scale: with_place(normal(scale), UNKNOWN),
-    "held": lambda scale: Held(normal(1.0), {"mean": scale, "variance": 2.0}),
+    "held": lambda scale: FixedParameters(normal(1.0), {"mean": scale, "variance": 2.0}),
 }
 
 

@@ -130,8 +130,8 @@ MUTANTS = (
     Mutant(
         "Noisy sums stay as they were when counts move",
         "data_augmentation/counts/moves.py",
-        "return State(counts, gammas, noisy)",
-        "return State(counts, gammas, state.noisy)",
+        "return CountState(counts, gammas, noisy)",
+        "return CountState(counts, gammas, state.noisy)",
         MOVES,
     ),
     Mutant(

@@ -12,7 +12,7 @@ from numpyro.distributions import constraints
 from scipy import stats
 
 import dpjax
-from dpjax.adapters.numpyro.support import Levels, Support
+from dpjax.adapters.numpyro.support import SiteLevels, SiteSupport
 from dpjax.base import Model
 
 LEVELS = (3, 4, 2)
@@ -170,7 +170,9 @@ def signs(n: int) -> None:
 def test_records_are_counted_at_their_own_value(values: tuple[float, ...]) -> None:
     levels = {"x": np.array([1, 0]), "y": np.asarray(jnp.asarray(values))}
     places = np.random.default_rng(0).integers(0, [[2], [len(values)]], (2, 30))
-    support = Support(tuple(Levels(name, tuple(field.tolist()), field.dtype.str) for name, field in levels.items()))
+    support = SiteSupport(
+        tuple(SiteLevels(name, tuple(field.tolist()), field.dtype.str) for name, field in levels.items())
+    )
     counts = jax.jit(support.tally)(
         {name: jnp.asarray(levels[name][place]) for name, place in zip("xy", places, strict=True)}
     )

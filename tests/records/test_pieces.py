@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax.data_augmentation.records.imwg import Progress, systematic_sweep
+from dpjax.data_augmentation.records.imwg import WindowProgress, systematic_sweep
 from dpjax.models.simulation import init_latent
 from dpjax.numerics import arrays, decision_uniforms
 from tests.perfect_start import REJECT, parameter_p_value, run
@@ -82,12 +82,12 @@ def test_the_joint_law_is_invariant(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.x32
 def test_a_forgotten_residual_breaks_the_joint_law(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mutation: a piece does not know what the one before it did to the sum."""
-    after = Progress.after
+    after = WindowProgress.after
 
-    def forget(self: Progress, *arguments: object) -> Progress:
+    def forget(self: WindowProgress, *arguments: object) -> WindowProgress:
         return after(self, *arguments)._replace(residual=self.residual, log_density=self.log_density)
 
-    monkeypatch.setattr(Progress, "after", forget)
+    monkeypatch.setattr(WindowProgress, "after", forget)
     release = dpjax.Release(BOUNDED.value, dpjax.Laplace(0.3), BOUNDED.statistic, BOUNDED.n)
     replicates = run(jax.random.key(31), NORMAL, shorter(release, monkeypatch), dpjax.imwg())
     assert noise_p(release, replicates.noise) < REJECT

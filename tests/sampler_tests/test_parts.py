@@ -15,7 +15,7 @@ from dpjax.posterior.posterior import Posterior
 from dpjax.sampler_tests import InvarianceTestResult
 from dpjax.sampler_tests.invariance_test import choose_problem, spaced
 from dpjax.sampler_tests.record_warmup import is_decorrelated
-from dpjax.sampler_tests.unbiased import Pairs, coupled_pairs, round_up
+from dpjax.sampler_tests.unbiased import CoupledPairs, coupled_pairs, round_up
 from tests.sampler_tests import cases
 
 KEY = jax.random.key(0)
@@ -199,7 +199,7 @@ def test_pairs_of_a_posterior_are_built_once() -> None:
     assert [round_up(steps) for steps in (1, 2, 3, 130)] == [1, 2, 4, 256]
 
 
-def pairs_of(posterior: Posterior) -> Pairs:
+def pairs_of(posterior: Posterior) -> CoupledPairs:
     starts = {"mean": posterior.draws["mean"][0, :50]}
     return coupled_pairs(posterior, augment(posterior.model, posterior.release), starts, posterior.draws)
 

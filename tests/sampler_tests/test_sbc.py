@@ -14,7 +14,15 @@ from dpjax import models
 from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.records.forms import latent_form
 from dpjax.sampler_tests import SBCResult
-from dpjax.sampler_tests.sbc import Design, Ranked, Replicates, autocorrelation, make_schedule, rank, run_batches
+from dpjax.sampler_tests.sbc import (
+    CalibrationDesign,
+    Ranked,
+    Replicates,
+    autocorrelation,
+    make_schedule,
+    rank,
+    run_batches,
+)
 
 N = 10
 ACCEPT = 1e-3
@@ -92,13 +100,13 @@ def test_a_local_release_passes() -> None:
 def test_batches_are_of_one_size_and_their_surplus_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def report(design: Design, key: jax.Array, numbers: np.ndarray) -> Replicates:
+    def report(design: CalibrationDesign, key: jax.Array, numbers: np.ndarray) -> Replicates:
         asked.append(len(numbers))
         return Replicates({"x": numbers}, {"x": numbers})
 
     monkeypatch.setattr("dpjax.models.simulation.BATCH_BYTES", 10 * N * 2 * jnp.zeros(()).nbytes)
     monkeypatch.setattr(sys.modules["dpjax.sampler_tests.sbc"], "run_batch", report)
-    design = Design(MODEL, augment(MODEL, DESIGN), Ranked(None), ())
+    design = CalibrationDesign(MODEL, augment(MODEL, DESIGN), Ranked(None), ())
     reports = run_batches(design, 25, jax.random.key(2))
     np.testing.assert_array_equal(reports.ranks["x"], np.arange(25))
     assert asked == [9, 9, 9]

@@ -20,8 +20,8 @@ from dpjax._util.validation import (
 from dpjax._util.words import describe_model, quantity
 from dpjax.adapters.formula.families import Family, find_family
 from dpjax.adapters.formula.priors import Priors, Units, prior_in_words
-from dpjax.adapters.formula.program import SIGMA, Common, Design, Group, regression
-from dpjax.adapters.formula.reading import CommonTerm, GroupTerm, Terms, read_formula, read_frame
+from dpjax.adapters.formula.program import SIGMA, Common, DesignMatrix, Group, regression
+from dpjax.adapters.formula.reading import CommonTerm, FormulaTerms, GroupTerm, read_formula, read_frame
 from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.inspection import find_layout
 from dpjax.adapters.numpyro.model import NumPyroModel, find_facts
@@ -136,9 +136,9 @@ class FormulaModel(NumPyroModel):
         return partial(build, arguments.pop("design"), self.text, arguments, self.levels), ()
 
     @property
-    def design(self) -> Design:
+    def design(self) -> DesignMatrix:
         """The terms with their columns and priors."""
-        design: Design = self.arguments["design"]
+        design: DesignMatrix = self.arguments["design"]
         return design
 
     @property
@@ -183,7 +183,9 @@ class FormulaModel(NumPyroModel):
         return "\n".join([self.text, *(f"  {line}" for line in list_priors(self.design)), describe_model(self)])
 
 
-def build(design: Design, text: str, columns: dict[str, Any], levels: tuple[tuple[str, tuple[str, ...]], ...]) -> Model:
+def build(
+    design: DesignMatrix, text: str, columns: dict[str, Any], levels: tuple[tuple[str, tuple[str, ...]], ...]
+) -> Model:
     """The model of a design, with columns that are fields of its records, and their levels."""
     layout = find_layout(regression, [design.response, *columns], None, {"design": design} | columns, tuple(columns))
     is_alike = design.is_alike and not columns
@@ -194,7 +196,7 @@ def build(design: Design, text: str, columns: dict[str, Any], levels: tuple[tupl
     return model
 
 
-def list_priors(design: Design) -> list[str]:
+def list_priors(design: DesignMatrix) -> list[str]:
     """The family and the prior of each parameter, one a line."""
     lines = [f"{design.response}: {design.family.name}; the linear predictor is {design.family.link}"]
     if design.intercept is not None:
@@ -208,7 +210,7 @@ def list_priors(design: Design) -> list[str]:
     return lines + [f"{name} ~ {prior_in_words(prior)}" for name, prior in own]
 
 
-def check_family(family: Family, terms: Terms) -> None:
+def check_family(family: Family, terms: FormulaTerms) -> None:
     """Raise unless the left side has trials where the family needs them, and only there."""
     has_trials = terms.trials is not None
     if has_trials != family.has_trials:
@@ -218,7 +220,7 @@ def check_family(family: Family, terms: Terms) -> None:
         fail("formula", given, "trials" if family.has_trials else "no trials", remedy)
 
 
-def check_name(terms: Terms, family: Family) -> None:
+def check_name(terms: FormulaTerms, family: Family) -> None:
     """Raise if the response has the name of a parameter."""
     named: tuple[CommonTerm | GroupTerm, ...] = (*terms.common, *terms.groups)
     taken = {"Intercept", *family.own, *(term.name for term in named)}
@@ -243,9 +245,9 @@ def read_priors(priors: Any, family: Family, mean: Any, sd: Any) -> Priors:
     return Priors(given, Units(mean, sd) if family.has_scale else Units(0.0, 1.0))
 
 
-def make_design(terms: Terms, family: Family, priors: Priors, size: int) -> Design:
+def make_design(terms: FormulaTerms, family: Family, priors: Priors, size: int) -> DesignMatrix:
     """The terms with their priors, as arrays."""
-    design = Design(
+    design = DesignMatrix(
         common=tuple(make_common(term, terms.has_intercept, priors) for term in terms.common),
         groups=tuple(make_group(term, priors) for term in terms.groups),
         intercept=priors.intercept() if terms.has_intercept else None,

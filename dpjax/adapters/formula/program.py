@@ -13,7 +13,7 @@ from dpjax.adapters.numpyro.trace import unwrap
 from dpjax.base import Array
 from dpjax.numerics.linear_algebra import product
 
-__all__ = ["SIGMA", "Common", "Design", "Group", "regression"]
+__all__ = ["SIGMA", "Common", "DesignMatrix", "Group", "regression"]
 
 PLATE = "formula records"
 """The name of the records' plate, which is no name of a term."""
@@ -94,7 +94,7 @@ class Group(Term):
         return jnp.sum(own * columns.T, axis=0) if columns.ndim == 2 else own * columns
 
 
-class Design(PyTree):
+class DesignMatrix(PyTree):
     """All that a formula and its data say, without the response.
 
     Attributes
@@ -143,7 +143,7 @@ class Design(PyTree):
         return (*located, *(term.name for term in self.groups))
 
 
-def regression(design: Design, **columns: Any) -> None:
+def regression(design: DesignMatrix, **columns: Any) -> None:
     """The model; `columns` are fields of the records that the released statistic reads."""
     own = [numpyro.sample(name, prior) for name, prior in zip(design.family.own, design.own, strict=True)]
     coefficients = [numpyro.sample(term.name, term.prior) for term in design.common]
@@ -163,7 +163,7 @@ def at(values: Any, places: Array) -> Any:
     return 0 if values is None else values[places] if jnp.ndim(values) else values
 
 
-def draw_intercept(design: Design, coefficients: list[Array]) -> Any:
+def draw_intercept(design: DesignMatrix, coefficients: list[Array]) -> Any:
     """The linear predictor where all covariates are 0, given the coefficients; its prior is that at their means."""
     if design.intercept is None:
         return 0.0

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpjax._util.validation import describe, fail, is_refusal, name_of, summarize_error
 
-__all__ = ["CommonTerm", "GroupTerm", "Response", "Terms", "read_formula", "read_frame"]
+__all__ = ["CommonTerm", "FormulaTerms", "GroupTerm", "Response", "read_formula", "read_frame"]
 
 TRIALS = ("p", "prop", "proportion")
 """The functions that join successes and trials on the left side."""
@@ -48,7 +48,7 @@ class Response(NamedTuple):
     trials: Any
 
 
-class Terms(NamedTuple):
+class FormulaTerms(NamedTuple):
     """All of a formula: what is on its left, whether it has an intercept, terms, offset [n] and trials."""
 
     response: Response
@@ -75,7 +75,7 @@ def read_frame(data: Any) -> Any:
     return frame
 
 
-def read_formula(formula: Any, frame: Any) -> Terms:
+def read_formula(formula: Any, frame: Any) -> FormulaTerms:
     """The terms of a formula with the columns of a data frame.
 
     Raises
@@ -97,7 +97,7 @@ def read_formula(formula: Any, frame: Any) -> Terms:
     names = (used.var_names - {""}) | ({response.trials} if isinstance(response.trials, str) else set())
     check_columns(frame, names, response.name)
     design = evaluate(right, frame[sorted(names)])
-    return Terms(response, *split_terms(design), read_trials(response.trials, frame))
+    return FormulaTerms(response, *split_terms(design), read_trials(response.trials, frame))
 
 
 def describe_formula(text: str) -> Any:

@@ -10,7 +10,7 @@ from dpjax._util.validation import fail
 from dpjax.adapters.numpyro.floats import on_floats
 from dpjax.adapters.numpyro.forms import draw_parameter, draw_value
 from dpjax.adapters.numpyro.trace import (
-    Layout,
+    SiteLayout,
     draw,
     factor_terms,
     given,
@@ -27,7 +27,7 @@ from dpjax.runtime.identity import identify
 class ModelDensities(Model):
     """The model that a NumPyro program states, with all that it computes."""
 
-    layout: Layout
+    layout: SiteLayout
 
     def sample_prior(self, key: Key) -> Parameters:
         """A draw of the parameters."""
@@ -137,10 +137,10 @@ class ModelDensities(Model):
         return deterministic(self.layout.run(self.layout.size, choose), names)
 
 
-def identify_program(layout: Layout) -> str:
+def identify_program(layout: SiteLayout) -> str:
     """A hash of what the model computes at an unknown draw, with the variables that its function reads."""
 
-    def compute(key: Key, layout: Layout) -> Any:
+    def compute(key: Key, layout: SiteLayout) -> Any:
         densities = ModelDensities(layout)
         parameters = densities.sample_prior(key)
         records = densities.sample_records(key, parameters, layout.size)

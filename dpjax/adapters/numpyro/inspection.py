@@ -16,7 +16,7 @@ from dpjax._util.validation import check_count, fail, is_refusal, name_of, summa
 from dpjax.adapters.numpyro import refusals
 from dpjax.adapters.numpyro.arguments import as_data, hold_constants, values_of
 from dpjax.adapters.numpyro.densities import ModelDensities, identify_program
-from dpjax.adapters.numpyro.trace import Layout, draw, is_factor, run, trace_statements
+from dpjax.adapters.numpyro.trace import SiteLayout, draw, is_factor, run, trace_statements
 from dpjax.base import Array, Key, Parameters, Records
 from dpjax.models.programs import jit_model
 from dpjax.numerics import tree_where
@@ -33,7 +33,7 @@ POINT_SCALE = 2.0
 
 def inspect(
     function: Callable[..., Any], records: Sequence[str], n: int | None, arguments: dict[str, Any]
-) -> tuple[Layout, bool]:
+) -> tuple[SiteLayout, bool]:
     """The layout of a NumPyro model, and whether its records are exchangeable.
 
     Raises
@@ -50,7 +50,7 @@ def find_layout(
     n: int | None,
     arguments: dict[str, Any],
     covariates: Sequence[str] = (),
-) -> Layout:
+) -> SiteLayout:
     """The layout of a NumPyro model whose records are taken to be independent, without running it.
 
     Those of its record fields that are `covariates` may have the names of parameters.
@@ -69,7 +69,7 @@ def find_layout(
     refusals.check_parameters(sites, fields)
     stack = sorted(sites[fields[0]]["cond_indep_stack"], key=lambda frame: frame.dim)
     shape = tuple(frame.size for frame in stack)
-    layout = Layout(
+    layout = SiteLayout(
         arguments=hold_constants(partial(run_silently, function, with_size), as_data(arguments)),
         function=function,
         takes_size=takes_size,
@@ -174,7 +174,7 @@ def run_silently(function: Callable[..., Any], with_size: dict[str, int], data: 
     run(function, values_of(data) | with_size, draw(jax.random.key(0)), {})
 
 
-def check_exchangeability(layout: Layout) -> tuple[Layout, bool]:
+def check_exchangeability(layout: SiteLayout) -> tuple[SiteLayout, bool]:
     """The layout, with its number of records fixed if only one is possible, and whether records are exchangeable."""
     densities = ModelDensities(layout)
     any_size = takes_any_size(densities)

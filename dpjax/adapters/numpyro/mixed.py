@@ -9,8 +9,8 @@ import numpy as np
 
 from dpjax.adapters.numpyro.floats import on_floats
 from dpjax.adapters.numpyro.forms import form_of
-from dpjax.adapters.numpyro.support import Levels, Support, levels_of
-from dpjax.adapters.numpyro.trace import Layout
+from dpjax.adapters.numpyro.support import SiteLevels, SiteSupport, levels_of
+from dpjax.adapters.numpyro.trace import SiteLayout
 from dpjax.adapters.numpyro.truncation import log_density
 from dpjax.base import Array, MixedRecords, Parameters, Records
 from dpjax.models.record_noise import LARGEST_SUPPORT
@@ -29,13 +29,13 @@ class Kinds(NamedTuple):
         The names of the continuous fields, and the shapes of their scores.
     """
 
-    levels: Support
+    levels: SiteSupport
     shapes: tuple[tuple[str, tuple[int, ...]], ...]
 
 
-def find_kinds(layout: Layout) -> Kinds | None:
+def find_kinds(layout: SiteLayout) -> Kinds | None:
     """The fields by kind; None unless there are both kinds, with levels to list and noise free of the parameters."""
-    levels: list[Levels] = []
+    levels: list[SiteLevels] = []
     shapes: dict[str, tuple[int, ...]] = {}
     is_known: list[bool] = []
 
@@ -50,11 +50,11 @@ def find_kinds(layout: Layout) -> Kinds | None:
         shapes[name] = form.noise(jax.random.key(0), value).shape[1:]
 
     layout.trace_fields(collect)
-    kinds = Kinds(Support(tuple(levels)), tuple(shapes.items()))
+    kinds = Kinds(SiteSupport(tuple(levels)), tuple(shapes.items()))
     return kinds if levels and shapes and all(is_known) and kinds.levels.size <= LARGEST_SUPPORT else None
 
 
-def mixed_records(layout: Layout, kinds: Kinds) -> MixedRecords:
+def mixed_records(layout: SiteLayout, kinds: Kinds) -> MixedRecords:
     """The records by scores and levels."""
     shapes = dict(kinds.shapes)
     return MixedRecords(
@@ -65,7 +65,7 @@ def mixed_records(layout: Layout, kinds: Kinds) -> MixedRecords:
 
 
 def records_at(
-    layout: Layout, shapes: dict[str, tuple[int, ...]], parameters: Parameters, scores: Array, levels: Records
+    layout: SiteLayout, shapes: dict[str, tuple[int, ...]], parameters: Parameters, scores: Array, levels: Records
 ) -> tuple[Records, Array]:
     """The records [m] of scores [k, m] and levels [m], and the log-probabilities [m] of the levels."""
     records: Records = {}

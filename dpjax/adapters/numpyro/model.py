@@ -22,8 +22,8 @@ from dpjax.adapters.numpyro.noncentred import derive_noncentred, find_effects
 from dpjax.adapters.numpyro.number import build_number_check, has_prior_of_size
 from dpjax.adapters.numpyro.refusals import refuse
 from dpjax.adapters.numpyro.shared import build_log_likelihood, is_shared, tally
-from dpjax.adapters.numpyro.support import LARGEST_SUMMARY, Support, find_support
-from dpjax.adapters.numpyro.trace import Layout, draw, given, trace_statements, unwrap
+from dpjax.adapters.numpyro.support import LARGEST_SUMMARY, SiteSupport, find_support
+from dpjax.adapters.numpyro.trace import SiteLayout, draw, given, trace_statements, unwrap
 from dpjax.base import Array, Key, MixedRecords, Model, NonCentred, Parameters, Records
 from dpjax.models.checks import check_model
 from dpjax.models.programs import jit_model
@@ -93,7 +93,7 @@ def from_numpyro(fn: Callable[..., Any], records: str | Sequence[str], n: int | 
     return model
 
 
-class Facts(NamedTuple):
+class ModelFacts(NamedTuple):
     """What is known of a NumPyro model whatever its numbers are, as plain data.
 
     Attributes
@@ -128,17 +128,17 @@ class Facts(NamedTuple):
     draws_prior: bool
     effects: tuple[str, ...]
     quantities: tuple[str, ...]
-    support: Support | None
+    support: SiteSupport | None
     kinds: Kinds | None
     count_field: str | None
     has_shared_counts: bool
     is_normal: bool
 
 
-def find_facts(densities: ModelDensities, exchangeable: bool, effects: tuple[str, ...] | None = None) -> Facts:
+def find_facts(densities: ModelDensities, exchangeable: bool, effects: tuple[str, ...] | None = None) -> ModelFacts:
     """The facts of a model that was inspected; `effects` are those of the facts, if they are known."""
     layout, support = densities.layout, find_support(densities.layout)
-    return Facts(
+    return ModelFacts(
         exchangeable=exchangeable,
         num_records=layout.size if layout.fixed or has_prior_of_size(densities) else None,
         unconstrained=densities.is_unconstrained(),
@@ -156,7 +156,7 @@ def find_facts(densities: ModelDensities, exchangeable: bool, effects: tuple[str
 class NumPyroModel(ModelDensities):
     """A NumPyro model of records, as `from_numpyro` describes it; its arguments are its numbers."""
 
-    facts: Facts = static()
+    facts: ModelFacts = static()
 
     def __repr__(self) -> str:
         parts = [f"{self.layout.function.__module__}.{name_of(self.layout.function)}", f"records={self.record_fields}"]
@@ -371,7 +371,7 @@ def find_quantities(densities: ModelDensities) -> tuple[str, ...]:
     return tuple(name for name in outside if not depends_on(partial(value, name=name), records, parameters))
 
 
-def find_count_field(layout: Layout) -> str | None:
+def find_count_field(layout: SiteLayout) -> str | None:
     """The name of the only field, if it is a single integer: its values are not listed, as this is asked of others."""
     found: dict[str, Any] = {}
     layout.trace_fields(lambda name, distribution, value: found.update({name: (distribution, value.dtype)}))
@@ -381,7 +381,7 @@ def find_count_field(layout: Layout) -> str | None:
     return name if not distribution.event_shape and jnp.issubdtype(dtype, jnp.integer) else None
 
 
-def is_normal(layout: Layout) -> bool:
+def is_normal(layout: SiteLayout) -> bool:
     """Whether the records have one field, a single Normal variable."""
     statements = trace_statements(lambda key: layout.run(layout.size, draw(key)))
     found = [statement["fn"] for statement in statements if statement.get("name") in layout.fields]

@@ -13,7 +13,7 @@ from numpyro.distributions import biject_to
 from dpjax.adapters.numpyro.form import CENTRED, Form, expand_as
 from dpjax.adapters.numpyro.forms import form_of
 from dpjax.adapters.numpyro.shared import count_distribution_at
-from dpjax.adapters.numpyro.trace import Layout, draw, unwrap
+from dpjax.adapters.numpyro.trace import SiteLayout, draw, unwrap
 from dpjax.base import Array, Coordinates, Key, NonCentred, NormalScores, Parameters, Records
 from dpjax.numerics.count_tables import sort_uniforms, sum_over_counts
 
@@ -23,7 +23,7 @@ FAMILIES = (dist.Normal, dist.Laplace, dist.Cauchy, dist.Logistic, dist.Gumbel, 
 """Families with a location and a scale on the unconstrained scale."""
 
 
-def derive_noncentred(layout: Layout, effects: tuple[str, ...], shared: bool) -> NonCentred | None:
+def derive_noncentred(layout: SiteLayout, effects: tuple[str, ...], shared: bool) -> NonCentred | None:
     """The non-centred form, or None if no site has one; with what `find_effects` and `is_shared` have found.
 
     Noise is a dict of the fields, record axis last. The noise of a centred site is its values, whose density depends on
@@ -47,7 +47,7 @@ def derive_noncentred(layout: Layout, effects: tuple[str, ...], shared: bool) ->
     )
 
 
-def find_forms(layout: Layout) -> dict[str, Form]:
+def find_forms(layout: SiteLayout) -> dict[str, Form]:
     """The form of each record site; only parts that do not depend on the parameters are used."""
     forms: dict[str, Form] = {}
 
@@ -59,7 +59,7 @@ def find_forms(layout: Layout) -> dict[str, Form]:
     return forms
 
 
-def noise_of(layout: Layout, key: Key, parameters: Parameters, records: Records) -> dict[str, Array]:
+def noise_of(layout: SiteLayout, key: Key, parameters: Parameters, records: Records) -> dict[str, Array]:
     """The noise [..., n] of each field that gives these records; drawn within their cells for discrete fields."""
     noise: dict[str, Array] = {}
     values = parameters | {name: records[name] for name in layout.fields}
@@ -74,7 +74,7 @@ def noise_of(layout: Layout, key: Key, parameters: Parameters, records: Records)
     return noise
 
 
-def records_at(layout: Layout, parameters: Parameters, noise: dict[str, Array]) -> Records:
+def records_at(layout: SiteLayout, parameters: Parameters, noise: dict[str, Array]) -> Records:
     """The records with this noise."""
     records: Records = {}
 
@@ -90,7 +90,7 @@ def records_at(layout: Layout, parameters: Parameters, noise: dict[str, Array]) 
 
 
 def sums_at(
-    layout: Layout, noise: dict[str, Array]
+    layout: SiteLayout, noise: dict[str, Array]
 ) -> Callable[[Parameters, Callable[[Records], Array]], tuple[Array, Array]]:
     """The sums of contributions over records with this noise, of one field of counts that share a distribution."""
     (field,) = layout.fields
@@ -115,7 +115,7 @@ def missing_term(form: Form, noise: Array) -> Array | None:
 
 
 def sum_terms(
-    layout: Layout, term: Callable[[Form, Array], Array | None], parameters: Parameters, noise: dict[str, Array]
+    layout: SiteLayout, term: Callable[[Form, Array], Array | None], parameters: Parameters, noise: dict[str, Array]
 ) -> Array:
     """The sum [n] over the fields of a term of their forms and noise, at these parameters."""
     terms: list[Array] = []
@@ -141,7 +141,7 @@ def join_scores(scores: dict[str, NormalScores]) -> NormalScores:
     )
 
 
-def standardised_coordinates(layout: Layout, names: tuple[str, ...]) -> Coordinates | None:
+def standardised_coordinates(layout: SiteLayout, names: tuple[str, ...]) -> Coordinates | None:
     """The coordinates in which the sites of these names are standardised; None if there are none."""
     if not names:
         return None
@@ -149,7 +149,7 @@ def standardised_coordinates(layout: Layout, names: tuple[str, ...]) -> Coordina
     return Coordinates(standardised.unconstrain, standardised.constrain, standardised.log_jacobian)
 
 
-def find_effects(layout: Layout) -> tuple[str, ...]:
+def find_effects(layout: SiteLayout) -> tuple[str, ...]:
     """The sites whose location or scale differs between two draws from the prior."""
     if len(layout.parameters) < 2:
         return ()
@@ -158,7 +158,7 @@ def find_effects(layout: Layout) -> tuple[str, ...]:
 
 
 @jax.jit
-def moments_at(layout: Layout, key: Key) -> dict[str, tuple[Array, Array]]:
+def moments_at(layout: SiteLayout, key: Key) -> dict[str, tuple[Array, Array]]:
     """The location and scale of each parameter but the first that has them, at a draw from the prior."""
     found: dict[str, tuple[Array, Array]] = {}
     draws = draw(key)
@@ -186,7 +186,7 @@ class Standardised(NamedTuple):
         The names of those among them that are divided by the square root of their scale.
     """
 
-    layout: Layout
+    layout: SiteLayout
     names: tuple[str, ...]
     halfway: tuple[str, ...] = ()
 

@@ -11,12 +11,12 @@ import numpy as np
 from dpjax._util.validation import check_count, fail
 from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.inspection import inspect
-from dpjax.adapters.numpyro.trace import Layout
+from dpjax.adapters.numpyro.trace import SiteLayout
 from dpjax.base import Array, Key, Parameters, Records
 from dpjax.private.people import UNSAID, Unsaid
 from dpjax.private.targets.by_record import NUM_TRIALS, ByRecord, Densities, check_by_record
 from dpjax.private.targets.people import split_people
-from dpjax.private.targets.target import CHUNK_SIZE, Target, Terms, build_target, check_records, read_public
+from dpjax.private.targets.target import CHUNK_SIZE, Target, TargetTerms, build_target, check_records, read_public
 
 __all__ = ["numpyro_target"]
 
@@ -131,7 +131,7 @@ def numpyro_target(
 
     check_factorization(densities_of, covariates, prior.log_prior, density, examples)
     start = jax.eval_shape(lambda key: prior.unconstrained_at(prior.sample_prior(key)), jax.random.key(0))
-    terms = Terms(log_likelihood, log_prior, prior.parameters_at)
+    terms = TargetTerms(log_likelihood, log_prior, prior.parameters_at)
     return build_target(terms, data, start, chunk_size, rows, public)
 
 
@@ -214,7 +214,7 @@ def first_rows(covariates: Mapping[str, Any]) -> Records:
     return {name: rows(value) for name, value in covariates.items()}
 
 
-def check_record_differences(layout: Layout, exchangeable: bool, covariates: Mapping[str, Any]) -> None:
+def check_record_differences(layout: SiteLayout, exchangeable: bool, covariates: Mapping[str, Any]) -> None:
     """Raise if records are not identically distributed given their covariates."""
     if not covariates and (layout.fixed or not exchangeable):
         refuse_record_differences(f"records that are not exchangeable, or a plate of exactly {layout.size} of them")

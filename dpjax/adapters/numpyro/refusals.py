@@ -43,7 +43,7 @@ from dpjax.adapters.numpyro.mixtures import distributions_of
 from dpjax.adapters.numpyro.nested import FLAT
 from dpjax.adapters.numpyro.trace import (
     Choose,
-    Layout,
+    SiteLayout,
     draw,
     factor_terms,
     given,
@@ -326,7 +326,7 @@ def draw_or_refuse(name: str, distribution: Any, values: Choose) -> Array:
         raise
 
 
-def check_factors(layout: Layout, records: Any, parameters: Any) -> None:
+def check_factors(layout: SiteLayout, records: Any, parameters: Any) -> None:
     """Raise if a factor depends on the records."""
 
     def values(records: dict[str, Array], parameters: dict[str, Array]) -> dict[str, Array]:
@@ -339,7 +339,7 @@ def check_factors(layout: Layout, records: Any, parameters: Any) -> None:
             refuse(f"a factor, {name!r}, that depends on records", "factors of the parameters", remedy)
 
 
-def check_known(layout: Layout) -> None:
+def check_known(layout: SiteLayout) -> None:
     """Raise for known record fields without one entry for each record."""
     for name in layout.known:
         shape = np.shape(values_of(layout.arguments[name]))
@@ -348,7 +348,7 @@ def check_known(layout: Layout) -> None:
             fail(f"records[{name!r}]", given, f"a leading axis of {layout.size}", "Pass one entry for each record.")
 
 
-def check_shapes(layout: Layout) -> None:
+def check_shapes(layout: SiteLayout) -> None:
     """Raise for record sites without one log-density for each record."""
 
     def log_densities(key: Array) -> dict[str, Array]:

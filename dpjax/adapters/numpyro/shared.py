@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from numpyro import distributions as dist
 from numpyro.distributions import constraints
 
-from dpjax.adapters.numpyro.trace import Layout, unwrap
+from dpjax.adapters.numpyro.trace import SiteLayout, unwrap
 from dpjax.base import Array, Parameters, Records
 from dpjax.numerics.count_tables import CountDistribution, draw_counts, negative_binomial_counts, poisson_counts, unless
 
@@ -48,7 +48,7 @@ def number(parameter: Any) -> Array:
     return jnp.ravel(jnp.asarray(parameter, float))[0]
 
 
-def count_distribution_at(layout: Layout, parameters: Parameters) -> CountDistribution:
+def count_distribution_at(layout: SiteLayout, parameters: Parameters) -> CountDistribution:
     """The distribution of the only field, which all records share, at some parameters."""
     found: list[CountDistribution | None] = []
 
@@ -64,7 +64,7 @@ def count_distribution_at(layout: Layout, parameters: Parameters) -> CountDistri
     return counted
 
 
-def is_shared(layout: Layout) -> bool:
+def is_shared(layout: SiteLayout) -> bool:
     """Whether the only field is a single count whose distribution all records share."""
     if len(layout.fields) > 1 or layout.known or layout.fixed:
         return False
@@ -130,7 +130,7 @@ def tally(field: str, records: Records) -> Tally:
 
 
 def build_log_likelihood(
-    layout: Layout, log_density: Callable[[Parameters, Records], Array]
+    layout: SiteLayout, log_density: Callable[[Parameters, Records], Array]
 ) -> Callable[[Parameters, Tally], Array]:
     """The log-density [] of all records from their tally, with a gradient in the parameters."""
     (field,) = layout.fields

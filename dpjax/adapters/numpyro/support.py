@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax.adapters.numpyro.trace import Layout, unwrap
+from dpjax.adapters.numpyro.trace import SiteLayout, unwrap
 from dpjax.base import Array, Records
 from dpjax.models.record_noise import LARGEST_SUPPORT, list_places
 from dpjax.numerics.cells import cells_at, count_cells
@@ -16,7 +16,7 @@ LARGEST_SUMMARY = 64
 """Largest number of possible records for which the likelihood uses counts."""
 
 
-class Levels(NamedTuple):
+class SiteLevels(NamedTuple):
     """The possible values of a field as plain data."""
 
     name: str
@@ -29,10 +29,10 @@ class Levels(NamedTuple):
         return np.asarray(self.values, self.dtype)
 
 
-class Support(NamedTuple):
+class SiteSupport(NamedTuple):
     """The possible values of each field, of which all possible records are made, in C order of the fields."""
 
-    levels: tuple[Levels, ...]
+    levels: tuple[SiteLevels, ...]
 
     @property
     def size(self) -> int:
@@ -64,23 +64,23 @@ def place_among(values: np.ndarray, given: Array) -> Array:
     return jnp.asarray(order)[cells_at(given, jnp.asarray(upper - half))]
 
 
-def find_support(layout: Layout) -> Support | None:
+def find_support(layout: SiteLayout) -> SiteSupport | None:
     """The possible records; None if there are too many to list."""
-    found: dict[str, Levels | None] = {}
+    found: dict[str, SiteLevels | None] = {}
 
     def collect(name: str, distribution: Any, value: Array) -> None:
         found[name] = levels_of(name, distribution, value.dtype)
 
     layout.trace_fields(collect)
     levels = tuple(field for field in found.values() if field is not None)
-    is_listed = len(levels) == len(found) and Support(levels).size <= LARGEST_SUPPORT
-    return Support(levels) if is_listed else None
+    is_listed = len(levels) == len(found) and SiteSupport(levels).size <= LARGEST_SUPPORT
+    return SiteSupport(levels) if is_listed else None
 
 
-def levels_of(name: str, distribution: Any, dtype: Any) -> Levels | None:
+def levels_of(name: str, distribution: Any, dtype: Any) -> SiteLevels | None:
     """The values of a discrete field, if they are few enough to list and the same for all records."""
     values = enumerate_values(distribution, dtype)
-    return None if values is None else Levels(name, tuple(values.tolist()), values.dtype.str)
+    return None if values is None else SiteLevels(name, tuple(values.tolist()), values.dtype.str)
 
 
 def enumerate_values(distribution: Any, dtype: Any) -> np.ndarray | None:

@@ -68,7 +68,7 @@ class SiteHandler(Messenger):
         msg["value"] = value.reshape(shape) if len(places) == prod(shape) else value
 
 
-class Layout(PyTree):
+class SiteLayout(PyTree):
     """The sites and arguments of a NumPyro model.
 
     Attributes
@@ -132,7 +132,7 @@ class Layout(PyTree):
         The arguments are abstract as well, so that what is found is that of all models of other numbers.
         """
 
-        def statements(key: Key, layout: Layout) -> list[dict[str, Any]]:
+        def statements(key: Key, layout: SiteLayout) -> list[dict[str, Any]]:
             draws = draw(key)
 
             def choose(name: str, distribution: Any) -> Array:

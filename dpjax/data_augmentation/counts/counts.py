@@ -19,11 +19,11 @@ from dpjax._util.validation import check_count, fail, is_traced
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
 from dpjax.data_augmentation.counts.drawn_moves import (
     SWAP_ROUNDS,
-    Corners,
     Groups,
+    SwapCells,
     find_corners,
     find_groups,
-    meet_all,
+    move_in_windows,
     swap_drawn,
 )
 from dpjax.data_augmentation.counts.form import MAX_WIDTH, as_count_model, count_form
@@ -233,7 +233,7 @@ def build_kernel(model: Model, release: Release, collapsed: bool, width: int) ->
             state, more = swap_drawn(target, places, width, state, key)
             changed, tried = changed + more, tried + SWAP_ROUNDS
         if groups is not None:
-            state, more, met = meet_all(target, groups, width, state, meeting_key)
+            state, more, met = move_in_windows(target, groups, width, state, meeting_key)
             changed, tried = changed + more, tried + met
         latent = init_latent(release, {COUNTS: state.counts[None]})
         return latent, ImputationInfo(changed / jnp.maximum(tried, 1), changed[None], jnp.zeros((), int))
@@ -313,7 +313,7 @@ def make_moves(table: Table, collapsed: bool, width: int) -> tuple[Move, ...]:
 
 
 @lru_cache(maxsize=64)
-def make_corners(table: Table) -> tuple[Corners, ...]:
+def make_corners(table: Table) -> tuple[SwapCells, ...]:
     """Where the rows and columns of each kind of swap meet."""
     found = (find_corners(swap) for swap in table.fibre.swaps)
     return tuple(corners for corners in found if corners is not None)

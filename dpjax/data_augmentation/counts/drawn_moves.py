@@ -15,10 +15,10 @@ from dpjax.base import Array, Key
 from dpjax.data_augmentation.counts.directions import Directions, Touched, spread_out
 from dpjax.data_augmentation.counts.fibre import SIGNS, Swap
 from dpjax.data_augmentation.counts.moves import (
+    CountState,
     CountTarget,
     Move,
     MoveBatch,
-    State,
     draw_place,
     log_weights,
     move_batch,
@@ -27,7 +27,16 @@ from dpjax.data_augmentation.counts.moves import (
 )
 from dpjax.data_augmentation.counts.sums import CellSums
 
-__all__ = ["Corners", "Groups", "batch_at", "find_corners", "find_groups", "meet_all", "swap_drawn", "template"]
+__all__ = [
+    "Groups",
+    "SwapCells",
+    "batch_at",
+    "find_corners",
+    "find_groups",
+    "move_in_windows",
+    "swap_drawn",
+    "template",
+]
 
 
 SWAP_ROUNDS = 4
@@ -84,7 +93,7 @@ def net_change(sums: CellSums, signs: tuple[int, ...], cells: Array) -> tuple[Ar
 
 
 @dataclass(frozen=True, eq=False)
-class Corners:
+class SwapCells:
     """The meeting places of rows and columns: places (u, v) of each part, numbered part by part and row by row.
 
     Parameters
@@ -129,7 +138,7 @@ class SwapDraws(NamedTuple):
     uniform: Array
 
 
-def find_corners(swap: Swap) -> Corners | None:
+def find_corners(swap: Swap) -> SwapCells | None:
     """The places of the parts with two rows and two columns; None if there is no such part."""
     parts, num_places, num_cells = [], 0, 0
     for part in np.unique(swap.part[swap.part >= 0]):
@@ -144,14 +153,16 @@ def find_corners(swap: Swap) -> Corners | None:
         ends = np.broadcast_to(np.array([[num_places], [len(rows)], [len(columns)]]), (3, len(size)))
         parts.append((cells[np.argsort(place, kind="stable")], start, size, *ends))
         num_places, num_cells = num_places + len(size), num_cells + len(cells)
-    return Corners(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
+    return SwapCells(*map(np.concatenate, zip(*parts, strict=True))) if parts else None
 
 
-def swap_drawn(target: CountTarget, corners: Corners, width: int, state: State, key: Key) -> tuple[State, Array]:
+def swap_drawn(
+    target: CountTarget, corners: SwapCells, width: int, state: CountState, key: Key
+) -> tuple[CountState, Array]:
     """The state after `SWAP_ROUNDS` drawn swaps, and how many of them changed it []."""
     move = template(target, SIGNS, 1, width)
 
-    def step(state: State, index: Array) -> tuple[State, Array]:
+    def step(state: CountState, index: Array) -> tuple[CountState, Array]:
         draws = draw_swap(jax.random.fold_in(key, index), corners, width)
         batch = batch_at(target, SIGNS, cells_at(corners, draws)[None], jnp.ones(1, bool))
         return move_batch(target, move, batch, state, draws.offset, draws.uniform)
@@ -160,7 +171,7 @@ def swap_drawn(target: CountTarget, corners: Corners, width: int, state: State, 
     return state, jnp.sum(changed)
 
 
-def draw_swap(key: Key, corners: Corners, width: int) -> SwapDraws:
+def draw_swap(key: Key, corners: SwapCells, width: int) -> SwapDraws:
     """The random numbers of a swap."""
     place_key, turn_key, member_key, offset_key, uniform_key = jax.random.split(key, 5)
     return SwapDraws(
@@ -172,7 +183,7 @@ def draw_swap(key: Key, corners: Corners, width: int) -> SwapDraws:
     )
 
 
-def cells_at(corners: Corners, draws: SwapDraws) -> Array:
+def cells_at(corners: SwapCells, draws: SwapDraws) -> Array:
     """The cells (u, v), (u, v′), (u′, v), (u′, v′) [4] of a swap of two different rows and columns of one part."""
     first, rows, columns = (jnp.asarray(array)[draws.place] for array in (corners.first, corners.rows, corners.columns))
     row, column = jnp.divmod(draws.place - first, columns)
@@ -289,13 +300,15 @@ def places_of(sums: CellSums, labels: np.ndarray) -> csr_array:
     return csr_array((changes.data != 0, (changes.col, changes.row)), shape=(len(size), sums.size))
 
 
-def meet_all(target: CountTarget, groups: Groups, width: int, state: State, key: Key) -> tuple[State, Array, Array]:
+def move_in_windows(
+    target: CountTarget, groups: Groups, width: int, state: CountState, key: Key
+) -> tuple[CountState, Array, Array]:
     """The state after all rounds of a sweep, how many moves changed it [] and how many there were []."""
     move = template(target, PAIR_SIGNS, groups.batches.shape[1], width)
 
-    def step(carry: tuple[State, Array], index: Array) -> tuple[tuple[State, Array], tuple[Array, Array]]:
+    def step(carry: tuple[CountState, Array], index: Array) -> tuple[tuple[CountState, Array], tuple[Array, Array]]:
         draws = draw_round(jax.random.fold_in(key, index), groups, width)
-        state, occupied, met, changed = meet(target, groups, move, *carry, draws)
+        state, occupied, met, changed = move_in_window(target, groups, move, *carry, draws)
         return (state, occupied), (jnp.sum(changed), jnp.sum(met))
 
     carry = state, find_occupied(groups, state.counts)
@@ -321,9 +334,9 @@ def draw_round(key: Key, groups: Groups, width: int) -> PairDraws:
     )
 
 
-def meet(
-    target: CountTarget, groups: Groups, move: Move, state: State, occupied: Array, draws: PairDraws
-) -> tuple[State, Array, Array, Array]:
+def move_in_window(
+    target: CountTarget, groups: Groups, move: Move, state: CountState, occupied: Array, draws: PairDraws
+) -> tuple[CountState, Array, Array, Array]:
     """The state after a move of one pair in each group of a batch, and which cells are then occupied.
 
     Also which pairs [g] were two cells, and which of these moved.

@@ -18,7 +18,7 @@ from jax.scipy.special import gammaln
 from dpjax._util.pytree import static
 from dpjax._util.validation import fail, is_traced, name_of
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.data_augmentation.counts.table import COUNTS, Frozen, Layout, Structure, Table, TableSums, lay_out
+from dpjax.data_augmentation.counts.table import COUNTS, CellLayout, Frozen, Structure, Table, TableSums, lay_out
 from dpjax.mechanisms import Gaussian, Independent
 from dpjax.mechanisms.base import Mechanism, parts_of
 from dpjax.models.data_sets import NUMBER, take_number
@@ -161,7 +161,7 @@ def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
     limited = tuple(mechanism.sums.bounds is not None for mechanism, _ in parts)
     sizes = tuple(where.stop - where.start for _, where in parts)
     together = any(reads_together(mechanism) for mechanism, _ in parts)
-    layout = Layout(sizes, known, limited, release.value.dtype, together)
+    layout = CellLayout(sizes, known, limited, release.value.dtype, together)
     counted, statistic = bind(model, statistic_at(release.statistic, release.value), release.n, layout)
     check_wraps([mechanism for mechanism, _ in parts], statistic.table)
     with warnings.catch_warnings():
@@ -229,7 +229,7 @@ def check_number(n: int | UnknownCount) -> None:
         fail("release", f"n = {n} records", f"at most {largest}, the largest of 32 bits", remedy)
 
 
-def bind(model: Model, statistic: Any, n: int | UnknownCount, layout: Layout) -> tuple[Model, TableSums]:
+def bind(model: Model, statistic: Any, n: int | UnknownCount, layout: CellLayout) -> tuple[Model, TableSums]:
     """The count model and the statistic, which is the same object for models that differ in their numbers alone."""
     with jax.ensure_compile_time_eval():
         support = jax.tree.map(np.asarray, model.support())  # type: ignore[misc]

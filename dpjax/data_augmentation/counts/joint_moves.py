@@ -65,7 +65,7 @@ def build_joint_step(
         def parameters_at(whitened: Array) -> Parameters:
             return constrain(model, unravel(tuning.colour(whitened)))
 
-        def move(state: Place, index: Array) -> tuple[Place, tuple[Array, Array]]:
+        def move(state: MovePlace, index: Array) -> tuple[MovePlace, tuple[Array, Array]]:
             size_key, step_key, record_key, accept_key = jax.random.split(jax.random.fold_in(rng_key, index), 4)
             size = step_size(jax.random.uniform(size_key), vector.size)
             whitened = state.whitened + size * jax.random.normal(step_key, vector.shape, vector.dtype)
@@ -73,10 +73,10 @@ def build_joint_step(
             counts = move_records(record_key, state.counts, *log_probabilities)
             density = log_prior(whitened) + release.log_likelihood({COUNTS: counts[None]})
             accepted, broken = accept(density, state.log_density, jnp.log(decision_uniforms(accept_key)))
-            return tree_where(accepted, Place(whitened, counts, density), state), (accepted, broken)
+            return tree_where(accepted, MovePlace(whitened, counts, density), state), (accepted, broken)
 
         whitened, counts = tuning.whiten(vector), records[COUNTS][0]
-        first = Place(whitened, counts, log_prior(whitened) + release.log_likelihood(records))
+        first = MovePlace(whitened, counts, log_prior(whitened) + release.log_likelihood(records))
         last, (accepted, broken) = jax.lax.scan(move, first, jnp.arange(NUM_MOVES))
         moved = tree_where(jnp.any(accepted), parameters_at(last.whitened), parameters)
         return moved, {COUNTS: last.counts[None]}, JointInfo(jnp.mean(accepted), jnp.sum(broken))
@@ -84,7 +84,7 @@ def build_joint_step(
     return step
 
 
-class Place(NamedTuple):
+class MovePlace(NamedTuple):
     """A whitened vector [k], counts [c], and the log-density of prior and release there, without that of the counts."""
 
     whitened: Array

@@ -24,7 +24,7 @@ MAX_BLOCK = 4_096
 TOLERANCE = 1e-9
 
 
-class Estimate(NamedTuple):
+class LeastSquaresEstimate(NamedTuple):
     """Estimates of unknowns, and their variances.
 
     Attributes
@@ -46,7 +46,7 @@ class Estimate(NamedTuple):
     variance: np.ndarray
 
 
-def least_squares(model: Model, release: Release) -> Estimate:
+def least_squares(model: Model, release: Release) -> LeastSquaresEstimate:
     """The best linear unbiased estimate of how many records take each possible value, and its variance.
 
     It minimizes the sum of squared residuals over their variances, with exact sums and a known number of records held.
@@ -92,7 +92,7 @@ def least_squares(model: Model, release: Release) -> Estimate:
     return estimate_counts(release, sums_of(release, model.support()), variance)
 
 
-def estimate_counts(release: Release, matrix: sparse.csr_array, variance: np.ndarray) -> Estimate:
+def estimate_counts(release: Release, matrix: sparse.csr_array, variance: np.ndarray) -> LeastSquaresEstimate:
     """Least squares [c] on those sums, rows of the matrix [d, c], whose variance [d] is known."""
     usable = np.isfinite(variance)
     total = None if is_unknown(release) else release.n
@@ -118,7 +118,7 @@ def variances_of(mechanism: Any, size: int) -> np.ndarray:
 
 def solve_blocks(
     matrix: sparse.csr_array, value: np.ndarray, variance: np.ndarray, total: float | None = None
-) -> Estimate:
+) -> LeastSquaresEstimate:
     """The minimizer of Σ (value − matrix c)² / variance over real c with the exact sums and total that are known.
 
     It is the best linear unbiased estimate, negative counts included; of several minimizers a short one.
@@ -153,8 +153,8 @@ def solve_blocks(
         with_total[unknowns] = covariance.sum(axis=1)
     spread = with_total.sum()
     if total is None or not np.all(np.isfinite(variances)) or spread <= TOLERANCE * (1 + variances.sum()):
-        return Estimate(estimate, variances)
-    return Estimate(
+        return LeastSquaresEstimate(estimate, variances)
+    return LeastSquaresEstimate(
         estimate + with_total * (total - estimate.sum()) / spread,
         np.maximum(variances - with_total**2 / spread, 0.0),
     )

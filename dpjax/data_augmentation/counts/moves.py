@@ -24,7 +24,7 @@ from dpjax.mechanisms.tabulated import at_coordinates
 from dpjax.numerics import proper_density
 from dpjax.numerics.linear_algebra import product
 
-__all__ = ["Gammas", "Move", "NoisySums", "Proposals", "State", "move_all", "spread", "state_at"]
+__all__ = ["CountState", "Gammas", "Move", "NoisySums", "Proposals", "move_all", "spread", "state_at"]
 
 MAX_PRODUCT = 4
 """Largest number of counts multiplied before a logarithm is taken: four of 2^31 are within float32."""
@@ -66,7 +66,7 @@ class Proposals(NamedTuple):
     uniform: Array
 
 
-class State(NamedTuple):
+class CountState(NamedTuple):
     """Counts [c], and the sums of each factor."""
 
     counts: Array
@@ -82,20 +82,20 @@ class CountTarget(NamedTuple):
     noisy: tuple[NoisySums, ...]
 
 
-def state_at(target: CountTarget, counts: Array) -> State:
+def state_at(target: CountTarget, counts: Array) -> CountState:
     """The state at given counts [c]."""
-    return State(
+    return CountState(
         counts,
         tuple(factor.sums.total(counts) for factor in target.gammas),
         tuple(factor.sums.total(counts).astype(factor.value.dtype) for factor in target.noisy),
     )
 
 
-def move_all(target: CountTarget, move: Move, state: State, proposals: Proposals) -> tuple[State, Array]:
+def move_all(target: CountTarget, move: Move, state: CountState, proposals: Proposals) -> tuple[CountState, Array]:
     """The state after one order of moves, as a function of their random numbers, and how many moves changed it []."""
     steps = jax.tree.map(lambda array: jnp.asarray(array)[proposals.order], all_batches(move))
 
-    def advance_batch(state: State, step: Any) -> tuple[State, Array]:
+    def advance_batch(state: CountState, step: Any) -> tuple[CountState, Array]:
         batch, offset, uniform = step
         return move_batch(target, move, batch, state, offset, uniform)
 
@@ -126,23 +126,23 @@ def all_batches(move: Move) -> MoveBatch:
 
 
 def move_batch(
-    target: CountTarget, move: Move, batch: MoveBatch, state: State, offset: Array, uniform: Array
-) -> tuple[State, Array]:
+    target: CountTarget, move: Move, batch: MoveBatch, state: CountState, offset: Array, uniform: Array
+) -> tuple[CountState, Array]:
     """The state after moves that touch no sum in common."""
     below = window_start(move, batch, state, offset)
     state, delta = draw_place(move, batch, state, below, log_weights(target, move, batch, state, below), uniform)
     return state, jnp.sum(delta != 0)
 
 
-def window_start(move: Move, batch: MoveBatch, state: State, offset: Array) -> Array:
+def window_start(move: Move, batch: MoveBatch, state: CountState, offset: Array) -> Array:
     """How far below the present value [move] windows begin; each is as likely from any value that it holds."""
     # The remainder comes first, so that counts near the largest whole number do not wrap around.
     return (state.counts[batch.cells[:, 0]] % (move.width + 1) + offset) % (move.width + 1)
 
 
 def draw_place(
-    move: Move, batch: MoveBatch, state: State, below: Array, log_weight: Array, uniform: Array
-) -> tuple[State, Array]:
+    move: Move, batch: MoveBatch, state: CountState, below: Array, log_weight: Array, uniform: Array
+) -> tuple[CountState, Array]:
     """The state at places drawn from windows by their log-weights [move, W + 1], and how far each moved [move]."""
     # A state of density zero, from which nothing can be chosen, does not change.
     stays = ~batch.real | ~jnp.any(log_weight > -jnp.inf, axis=1)
@@ -150,7 +150,7 @@ def draw_place(
     return apply_moves(batch, move.directions.signs, state, delta), delta
 
 
-def log_weights(target: CountTarget, move: Move, batch: MoveBatch, state: State, below: Array) -> Array:
+def log_weights(target: CountTarget, move: Move, batch: MoveBatch, state: CountState, below: Array) -> Array:
     """The log-density [move, W + 1] over windows that begin `below` [move] the present value, up to a constant."""
     signs = jnp.asarray(move.directions.signs, state.counts.dtype)
     steps = jnp.arange(move.width + 1, dtype=state.counts.dtype)[None] - below[:, None]
@@ -171,7 +171,7 @@ def is_possible(target: CountTarget, cells: Array) -> Array:
     return target.log_probability[cells] > -jnp.inf
 
 
-def spread(target: CountTarget, move: Move, state: State) -> Array:
+def spread(target: CountTarget, move: Move, state: CountState) -> Array:
     """The conditional standard deviations [batch, move] of the moves of the first order, around the state."""
     steps = jnp.arange(move.width + 1, dtype=float)
 
@@ -184,7 +184,7 @@ def spread(target: CountTarget, move: Move, state: State) -> Array:
     return jax.lax.map(conditional_sd, jax.tree.map(lambda array: jnp.asarray(array)[0], all_batches(move)))
 
 
-def log_ratios(target: CountTarget, move: Move, batch: MoveBatch, state: State, steps: Array) -> Array:
+def log_ratios(target: CountTarget, move: Move, batch: MoveBatch, state: CountState, steps: Array) -> Array:
     """log π(δ + 1) − log π(δ) [move, W] over the windows, without the noise; 0 where no records can be."""
     now = steps[:, :-1]
     products = Products(now.shape)
@@ -276,7 +276,7 @@ def choose_steps(log_weight: Array, uniform: Array) -> Array:
     return jnp.argmax((running > target) & (weight > 0), axis=1)
 
 
-def apply_moves(batch: MoveBatch, signs: tuple[int, ...], state: State, delta: Array) -> State:
+def apply_moves(batch: MoveBatch, signs: tuple[int, ...], state: CountState, delta: Array) -> CountState:
     """The state after moves by `delta` [move] along their directions."""
     delta = delta.astype(state.counts.dtype)[:, None]
     counts = state.counts.at[batch.cells].add(delta * jnp.asarray(signs, delta.dtype)[None])
@@ -288,4 +288,4 @@ def apply_moves(batch: MoveBatch, signs: tuple[int, ...], state: State, delta: A
         sums.at[index].add(delta.astype(sums.dtype) * weight.astype(sums.dtype))
         for sums, (index, weight) in zip(state.noisy, batch.noisy, strict=True)
     )
-    return State(counts, gammas, noisy)
+    return CountState(counts, gammas, noisy)

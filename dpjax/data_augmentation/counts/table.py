@@ -13,7 +13,7 @@ from dpjax.data_augmentation.counts.sums import CellSums, contributions_of_cells
 from dpjax.release import PrivateRelease
 from dpjax.release.unknown_count import CountPrior, UnknownCount
 
-__all__ = ["COUNTS", "Frozen", "Layout", "Structure", "Table", "TableSums", "lay_out", "table_of"]
+__all__ = ["COUNTS", "CellLayout", "Frozen", "Structure", "Table", "TableSums", "lay_out", "table_of"]
 
 SEED = 20_062
 """Seed of the weights of a sum that no move leaves as it is."""
@@ -111,7 +111,7 @@ def table_of(release: PrivateRelease) -> Table:
     return statistic.table
 
 
-class Layout(NamedTuple):
+class CellLayout(NamedTuple):
     """The parts of a release.
 
     Attributes
@@ -156,7 +156,7 @@ class Structure(NamedTuple):
     conjugate: Frozen
     statistic: Any
     n: int | UnknownCount
-    layout: Layout
+    layout: CellLayout
 
 
 def known_part(part: CellSums, values: tuple[float | None, ...], limited: bool) -> tuple[CellSums, np.ndarray]:

@@ -172,7 +172,7 @@ def build_systematic_kernel(
     return step
 
 
-class Progress(NamedTuple):
+class WindowProgress(NamedTuple):
     """The state of a sweep in pieces.
 
     residual
@@ -196,10 +196,10 @@ class Progress(NamedTuple):
     num_broken: Array
     num_rounds: Array
 
-    def after(self, decisions: Decisions, records: Records, piece: Piece) -> "Progress":
+    def after(self, decisions: Decisions, records: Records, piece: Piece) -> "WindowProgress":
         """The progress when a piece has been decided on and has these records."""
         accepted = take_piece(self.accepted, piece) + decisions.accepted.astype(int)
-        return Progress(
+        return WindowProgress(
             decisions.residual,
             decisions.log_density,
             put_piece(self.records, records, piece),
@@ -209,10 +209,10 @@ class Progress(NamedTuple):
         )
 
 
-def start_sweep(release: Release, records: Records) -> Progress:
+def start_sweep(release: Release, records: Records) -> WindowProgress:
     """The progress before the first piece."""
     residual, zero = release.noisy_sum - release.total(records), jnp.zeros((), int)
-    return Progress(residual, release.log_density_at(residual), records, jnp.zeros(release.n, int), zero, zero)
+    return WindowProgress(residual, release.log_density_at(residual), records, jnp.zeros(release.n, int), zero, zero)
 
 
 def build_sweep_in_pieces(
@@ -225,9 +225,9 @@ def build_sweep_in_pieces(
     """
 
     def sweep(
-        rng_key: Key, latent: Latent, parameters: Parameters, loop: Callable[[Any, Progress], Progress]
+        rng_key: Key, latent: Latent, parameters: Parameters, loop: Callable[[Any, WindowProgress], WindowProgress]
     ) -> tuple[Latent, ImputationInfo]:
-        def sweep_piece(progress: Progress, index: Array | int, piece: Piece) -> Progress:
+        def sweep_piece(progress: WindowProgress, index: Array | int, piece: Piece) -> WindowProgress:
             proposal_key, accept_key = jax.random.split(jax.random.fold_in(rng_key, index))
             records = take_piece(progress.records, piece)
             proposals = proposal(proposal_key, parameters, records)
@@ -292,8 +292,10 @@ def build_partial_kernel(model: Model, release: Release, window: int) -> Partial
     def step(
         rng_key: Key, latent: Latent, parameters: Parameters, first: Array, number: Array
     ) -> tuple[Latent, ImputationInfo]:
-        def for_parts(function: Callable[[Progress, Array, Piece], Progress], progress: Progress) -> Progress:
-            def body(index: Array, progress: Progress) -> Progress:
+        def for_parts(
+            function: Callable[[WindowProgress, Array, Piece], WindowProgress], progress: WindowProgress
+        ) -> WindowProgress:
+            def body(index: Array, progress: WindowProgress) -> WindowProgress:
                 return function(progress, index, part_of(release.n, (first + index) % NUM_PARTS))
 
             return jax.lax.fori_loop(0, number, body, progress)

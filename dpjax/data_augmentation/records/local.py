@@ -125,7 +125,7 @@ def imputation_info(accepted: Array, num_nonfinite: Array) -> ImputationInfo:
     return ImputationInfo(jnp.mean(accepted), accepted.astype(int), num_nonfinite)
 
 
-class Windows(NamedTuple):
+class LocalWindows(NamedTuple):
     """Candidates [W, n] of the records, and the log-density [W, n] of the released values given each."""
 
     candidates: Array
@@ -137,7 +137,7 @@ def has_windows(release: PrivateRelease, model: Model) -> TypeGuard[LocalRelease
     return isinstance(release, LocalRelease) and model.count_field is not None and model.count_field == release.field
 
 
-def draw_windows(key: Key, release: LocalRelease, records: Records, doublings: Array) -> Windows:
+def draw_windows(key: Key, release: LocalRelease, records: Records, doublings: Array) -> LocalWindows:
     """Windows around the records, with strides that are powers of two up to `doublings`, such as `count_doublings`."""
     offset_key, stride_key = jax.random.split(key)
     values = records[release.field]
@@ -146,7 +146,7 @@ def draw_windows(key: Key, release: LocalRelease, records: Records, doublings: A
     stride = jnp.broadcast_to(stride, values.shape)[None]
     candidates = values[None] + stride * (jnp.arange(WINDOW, dtype=values.dtype)[:, None] - offsets[None])
     log_channel = jax.vmap(lambda row: release.log_densities(records | {release.field: row}))(candidates)
-    return Windows(candidates, log_channel)
+    return LocalWindows(candidates, log_channel)
 
 
 def count_doublings(release: FieldValues) -> Array:
@@ -170,7 +170,7 @@ def count_doublings(release: FieldValues) -> Array:
 
 
 def log_weights(
-    model: Model, release: LocalRelease, windows: Windows, parameters: Parameters, records: Records
+    model: Model, release: LocalRelease, windows: LocalWindows, parameters: Parameters, records: Records
 ) -> Array:
     """The log-density [W, n] of each candidate and of the value released for it, given the parameters.
 
@@ -183,7 +183,7 @@ def log_weights(
     return proper_density(jax.vmap(log_density)(windows.candidates) + windows.log_channel)
 
 
-def choose_candidates(key: Key, windows: Windows, weights: Array) -> Array:
+def choose_candidates(key: Key, windows: LocalWindows, weights: Array) -> Array:
     """One candidate [n] for each record, with probabilities proportional to exp(weights)."""
     chosen = jax.random.categorical(key, weights, axis=0)
     return jnp.take_along_axis(windows.candidates, chosen[None], axis=0)[0]

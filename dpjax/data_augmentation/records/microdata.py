@@ -216,7 +216,7 @@ def check_numbers(model: Model, n: int, others: dict[str, Any]) -> None:
             check_density_falls(model, n, name)
 
 
-class Levels(NamedTuple):
+class LevelMoves(NamedTuple):
     """Possible values of hidden fields.
 
     Attributes
@@ -251,7 +251,7 @@ class Levels(NamedTuple):
         return Moved(tree_where(possible, drawn, records), possible, jnp.array(0))
 
 
-def find_levels(release: Microdata, values: Records) -> Levels:
+def find_levels(release: Microdata, values: Records) -> LevelMoves:
     """The possible values of hidden fields, with the densities of what was released of them.
 
     An exact value that is none of the levels, such as a large count beside codes of small ones, counts as the first.
@@ -265,7 +265,7 @@ def find_levels(release: Microdata, values: Records) -> Levels:
                 first = jax.vmap(lambda level, levels=values[key]: jnp.all(level == levels[0]))(values[key])
                 terms = jnp.where(unlisted, jnp.where(first, 0.0, -jnp.inf), terms)
             log_released += release.of_seen(key, terms)
-    return Levels(release, values, log_released.T)
+    return LevelMoves(release, values, log_released.T)
 
 
 def draw_levels(model: Model, release: Microdata, values: Records) -> Move:

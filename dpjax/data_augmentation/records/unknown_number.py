@@ -13,7 +13,7 @@ import numpy as np
 from dpjax._util.jit import jit_unoptimized
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, Key, Model, Records, Statistic
-from dpjax.models.data_sets import NUMBER, DataSets, check_names_free, split
+from dpjax.models.data_sets import NUMBER, DataSetsModel, check_names_free, split
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import draw_parameters, parameter_shapes, position_shapes
 from dpjax.release import PrivateRelease, Release
@@ -123,12 +123,12 @@ def data_set_form(model: Model, release: Release) -> tuple[Model, Release]:
     prior = release.n.prior
     capacity = find_capacity(model, release)
     statistic = DataSetSum(release.statistic, prior, capacity)
-    return DataSets(model, prior, capacity), replace(release, statistic=statistic, n=1)
+    return DataSetsModel(model, prior, capacity), replace(release, statistic=statistic, n=1)
 
 
 def with_capacity(model: Model, release: Any, capacity: int) -> tuple[Model, Any]:
     """Model and release of whole data sets with arrays of so many rows."""
-    assert isinstance(model, DataSets), "others have no rows"
+    assert isinstance(model, DataSetsModel), "others have no rows"
     statistic = replace(release.statistic, capacity=capacity)
     return replace(model, capacity=capacity), replace(release, statistic=statistic)
 

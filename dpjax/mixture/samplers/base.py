@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Component, Mixing, MixtureInfo, MixtureState, Theta
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.numerics.linear_algebra import product
 
 __all__ = [
@@ -64,7 +64,7 @@ class Sampler:
     truncation: int | None = None
     """The number of atoms of a truncated process, else None."""
 
-    def fit(self, problem: Problem) -> Self:
+    def fit(self, problem: MixtureProblem) -> Self:
         """The sampler with the choices that depend on the problem filled in.
 
         Raises
@@ -75,23 +75,25 @@ class Sampler:
         raise NotImplementedError
 
     def init(
-        self, problem: Problem, slots: Slots, mixing: Mixing, concentration: Array, labels: Array, records: Array
+        self, problem: MixtureProblem, slots: Slots, mixing: Mixing, concentration: Array, labels: Array, records: Array
     ) -> MixtureState:
         """The state with these values and the statistics computed from them."""
         raise NotImplementedError
 
-    def start(self, problem: Problem, slots: Slots, key: Key, labels: Array, records: Array) -> MixtureState:
+    def start(self, problem: MixtureProblem, slots: Slots, key: Key, labels: Array, records: Array) -> MixtureState:
         """A state with these labels [n] and records [n, ...]; everything else is drawn."""
         raise NotImplementedError
 
-    def step(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
+    def step(
+        self, problem: MixtureProblem, slots: Slots, key: Key, state: MixtureState
+    ) -> tuple[MixtureState, MixtureInfo]:
         """A sweep that leaves p(labels, records, concentration, mixing measure | values) invariant.
 
         If slots run out, ``info.overflow`` is true and the state must not be used.
         """
         raise NotImplementedError
 
-    def first_capacity(self, problem: Problem) -> int:
+    def first_capacity(self, problem: MixtureProblem) -> int:
         """Number of slots to begin with."""
         del problem
         return FIRST_CAPACITY
@@ -120,7 +122,7 @@ class Setup:
     slots: Slots
 
     @classmethod
-    def of(cls, sampler: Sampler, problem: Problem) -> "Setup":
+    def of(cls, sampler: Sampler, problem: MixtureProblem) -> "Setup":
         """The sampler fitted to the problem, with its initial number of slots."""
         fitted = sampler.fit(problem)
         return cls(fitted, Slots(fitted.first_capacity(problem), jax.default_backend() == "cpu"))
@@ -139,12 +141,12 @@ class Setup:
         """The same with another number of slots."""
         return replace(self, slots=self.slots._replace(capacity=capacity))
 
-    def start(self, problem: Problem, key: Key, labels: Array, records: Array) -> MixtureState:
+    def start(self, problem: MixtureProblem, key: Key, labels: Array, records: Array) -> MixtureState:
         """A state with these labels and records; everything else is drawn."""
         return self.sampler.start(problem, self.slots, key, labels, records)
 
 
-def step(problem: Problem, setup: Setup, key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
+def step(problem: MixtureProblem, setup: Setup, key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
     """A sweep of the sampler of a setup."""
     return setup.sampler.step(problem, setup.slots, key, state)
 

@@ -15,9 +15,15 @@ import numpy as np
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState, Theta
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers.base import FIRST_CAPACITY, Sampler, Slots, at_labels, at_slots, summarize_clusters
-from dpjax.mixture.samplers.records import Imputed, channel_densities, check_single, exact_records, proposed_records
+from dpjax.mixture.samplers.records import (
+    ImputedRecords,
+    channel_densities,
+    check_single,
+    exact_records,
+    proposed_records,
+)
 from dpjax.mixture.samplers.weights import (
     DrawWeights,
     Weights,
@@ -50,7 +56,7 @@ class Conditional(Sampler):
     truncation: int | None = None
     proposals: int | None = None
 
-    def fit(self, problem: Problem) -> "Conditional":
+    def fit(self, problem: MixtureProblem) -> "Conditional":
         """The sampler with the number of proposals filled in.
 
         Raises
@@ -70,7 +76,7 @@ class Conditional(Sampler):
         return replace(self, proposals=proposals)
 
     def init(
-        self, problem: Problem, slots: Slots, mixing: Mixing, concentration: Array, labels: Array, records: Array
+        self, problem: MixtureProblem, slots: Slots, mixing: Mixing, concentration: Array, labels: Array, records: Array
     ) -> MixtureState:
         """The state of these values, with what is computed from them."""
         counts, totals = summarize_clusters(problem.component, slots.capacity, labels, records)
@@ -79,7 +85,7 @@ class Conditional(Sampler):
             log_channel = channel_densities(problem.channel, problem.values, records).astype(counts.dtype)
         return MixtureState(labels, records, counts, totals, mixing, concentration, log_channel)
 
-    def start(self, problem: Problem, slots: Slots, key: Key, labels: Array, records: Array) -> MixtureState:
+    def start(self, problem: MixtureProblem, slots: Slots, key: Key, labels: Array, records: Array) -> MixtureState:
         """A state with these labels and records; everything else is drawn."""
         key_concentration, key_weights, key_prior, key_theta = jax.random.split(key, 4)
         concentration = start_concentration(key_concentration, problem.concentration)
@@ -90,11 +96,13 @@ class Conditional(Sampler):
         mixing = Mixing(weights.weights, theta, weights.beyond[-1])
         return self.init(problem, slots, mixing, concentration, labels, records)
 
-    def step(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
+    def step(
+        self, problem: MixtureProblem, slots: Slots, key: Key, state: MixtureState
+    ) -> tuple[MixtureState, MixtureInfo]:
         """A sweep that leaves p(labels, records, concentration, mixing measure | values) invariant."""
         return sweep(problem, self, slots, key, state)
 
-    def first_capacity(self, problem: Problem) -> int:
+    def first_capacity(self, problem: MixtureProblem) -> int:
         """The number of atoms of a truncated process, else the smallest initial number of slots."""
         del problem
         return FIRST_CAPACITY if self.truncation is None else self.truncation
@@ -173,7 +181,7 @@ def conditional(
 
 
 def sweep(
-    problem: Problem, sampler: Conditional, slots: Slots, key: Key, state: MixtureState
+    problem: MixtureProblem, sampler: Conditional, slots: Slots, key: Key, state: MixtureState
 ) -> tuple[MixtureState, MixtureInfo]:
     """A move that leaves p(labels, records, concentration, mixing measure | values) invariant.
 
@@ -201,7 +209,7 @@ def sweep(
     return moved, MixtureInfo(rate, num_stuck + imputed.num_nonfinite, num_slots, slices.overflow, jnp.array(0))
 
 
-def draw_concentration(problem: Problem, sampler: Conditional, key: Key, state: MixtureState) -> Array:
+def draw_concentration(problem: MixtureProblem, sampler: Conditional, key: Key, state: MixtureState) -> Array:
     """The concentration [] given the clusters; given their slots if the weights depend on the order."""
     prior, present, counts = problem.concentration, state.concentration, state.counts
     if not sampler.ordered:
@@ -242,7 +250,7 @@ def make_slices(sampler: Conditional, uniforms: Array, labels: Array, weights: W
 
 
 def choose_labels(
-    problem: Problem,
+    problem: MixtureProblem,
     sampler: Conditional,
     slots: Slots,
     uniforms: Array,
@@ -265,7 +273,7 @@ def choose_labels(
     return jax.lax.switch(enough, [partial(among_first, size) for size in (*sizes, slots.capacity)])
 
 
-def densities_at_slots(problem: Problem, sampler: Conditional, theta: Theta, records: Array) -> Array:
+def densities_at_slots(problem: MixtureProblem, sampler: Conditional, theta: Theta, records: Array) -> Array:
     """The log-densities [H, n] from which labels are drawn: of the released values if known, else of the records."""
     tractable = problem.tractable if sampler.draws_exactly else None
     if tractable is not None:
@@ -273,7 +281,9 @@ def densities_at_slots(problem: Problem, sampler: Conditional, theta: Theta, rec
     return at_slots(problem.component.log_density, records, theta)
 
 
-def impute(problem: Problem, sampler: Conditional, key: Key, theta: Theta, state: MixtureState) -> Imputed:
+def impute(
+    problem: MixtureProblem, sampler: Conditional, key: Key, theta: Theta, state: MixtureState
+) -> ImputedRecords:
     """The records given their parameters, leaves [n, ...]."""
     if problem.channel is None:
         return keep_records(state)
@@ -286,9 +296,9 @@ def impute(problem: Problem, sampler: Conditional, key: Key, theta: Theta, state
     return kernel(key, problem.values, theta, state.records, state.log_channel)
 
 
-def keep_records(state: MixtureState) -> Imputed:
+def keep_records(state: MixtureState) -> ImputedRecords:
     """The unchanged records, as an update."""
-    return Imputed(state.records, state.log_channel, jnp.ones(state.labels.shape, bool), jnp.array(0))
+    return ImputedRecords(state.records, state.log_channel, jnp.ones(state.labels.shape, bool), jnp.array(0))
 
 
 def draw_slices(uniforms: Array, labels: Array, weights: Weights, threshold: Array) -> Slices:

@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState, Theta
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers.base import at_labels
 from dpjax.mixture.samplers.marginal import Relabelled
 from dpjax.mixture.samplers.records import exact_records
@@ -27,7 +27,7 @@ class Fresh(NamedTuple):
     log_weights: Array
 
 
-DrawFresh = Callable[[Problem, Key, MixtureState], Fresh]
+DrawFresh = Callable[[MixtureProblem, Key, MixtureState], Fresh]
 
 
 class Seat(NamedTuple):
@@ -39,7 +39,7 @@ class Seat(NamedTuple):
     fresh: Fresh
 
 
-class Table(NamedTuple):
+class SeatTable(NamedTuple):
     """The state of the scan: the sizes [H] and parameters [H, ...] of the clusters, and counts of failures."""
 
     counts: Array
@@ -49,7 +49,7 @@ class Table(NamedTuple):
 
 
 def gibbs_labels(
-    problem: Problem, key: Key, state: MixtureState, draw_fresh: DrawFresh, of_singletons: Array
+    problem: MixtureProblem, key: Key, state: MixtureState, draw_fresh: DrawFresh, of_singletons: Array
 ) -> Relabelled:
     """A Gibbs sweep over the labels given the parameters, then exact draws of the records behind a channel.
 
@@ -69,10 +69,10 @@ def gibbs_labels(
     density = value_density(problem)
     fresh = draw_fresh(problem, key_fresh, state)
 
-    def turn(table: Table, seat: Seat) -> tuple[Table, Array]:
+    def turn(table: SeatTable, seat: Seat) -> tuple[SeatTable, Array]:
         return take_turn(density, of_singletons, table, seat)
 
-    start = Table(state.counts, state.mixing.theta, jnp.array(0), jnp.array(False))
+    start = SeatTable(state.counts, state.mixing.theta, jnp.array(0), jnp.array(False))
     table, labels = jax.lax.scan(turn, start, Seat(problem.values, state.labels, uniforms, fresh))
     records = state.records
     if problem.tractable is not None:
@@ -83,14 +83,14 @@ def gibbs_labels(
     return Relabelled(labels, records, state.log_channel, table.theta, one, table.num_nonfinite, table.overflow)
 
 
-def value_density(problem: Problem) -> Callable[[Array, Theta], Array]:
+def value_density(problem: MixtureProblem) -> Callable[[Array, Theta], Array]:
     """log g(z | θ) [] of one value."""
     return problem.component.log_density if problem.tractable is None else problem.tractable.log_marginal
 
 
 def take_turn(
-    density: Callable[[Array, Theta], Array], of_singletons: Array, table: Table, seat: Seat
-) -> tuple[Table, Array]:
+    density: Callable[[Array, Theta], Array], of_singletons: Array, table: SeatTable, seat: Seat
+) -> tuple[SeatTable, Array]:
     """The table after one record is taken out and allocated again, and its new slot.
 
     Parameters
@@ -120,7 +120,7 @@ def take_turn(
     theta = {name: seated(leaf, seat.fresh.theta[name]) for name, leaf in table.theta.items()}
     overflow = table.overflow | (opened & jnp.all(others > 0))
     counts = others + new.astype(others.dtype)
-    return Table(counts, theta, table.num_nonfinite + jnp.where(broken, 1, 0), overflow), label
+    return SeatTable(counts, theta, table.num_nonfinite + jnp.where(broken, 1, 0), overflow), label
 
 
 def choose_index(uniform: Array, log_weights: Array) -> tuple[Array, Array]:

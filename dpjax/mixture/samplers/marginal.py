@@ -11,7 +11,7 @@ from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Component, Conjugate, Mixing, MixtureInfo, MixtureState, Theta
 from dpjax.mixture.binned import Binned
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers.base import FIRST_CAPACITY, MAX_SLOTS, Sampler, Slots, summarize_clusters
 from dpjax.mixture.samplers.weights import posterior_weights, start_concentration, update_concentration
 from dpjax.models import GammaPrior
@@ -66,11 +66,11 @@ class Marginal(Sampler):
     num_held = 1
     """Number of records per person in the state."""
 
-    def relabel(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
+    def relabel(self, problem: MixtureProblem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
         """A move that leaves labels and records given the parameters and the concentration invariant."""
         raise NotImplementedError
 
-    def hold(self, problem: Problem, records: Array) -> tuple[Array, Array]:
+    def hold(self, problem: MixtureProblem, records: Array) -> tuple[Array, Array]:
         """The initial records of the state, from records [n, ...], and their log q(z_i | ·); zeros if not needed."""
         del problem
         return records, jnp.zeros(records.shape[0], float)
@@ -80,7 +80,7 @@ class Marginal(Sampler):
         if self.num_held > 1:
             fail("split_merge", "moves with redraw=False", "one record of each person", "Use redraw=True.")
 
-    def first_capacity(self, problem: Problem) -> int:
+    def first_capacity(self, problem: MixtureProblem) -> int:
         """Slots for the number of clusters expected a priori and for all but a thousandth of the other atoms' mass."""
         prior = problem.concentration
         mean = np.asarray(prior.shape) / np.asarray(prior.rate) if isinstance(prior, GammaPrior) else prior
@@ -89,7 +89,7 @@ class Marginal(Sampler):
         return int(min(max(FIRST_CAPACITY, 8 * np.ceil(needed / 8)), MAX_SLOTS))
 
     def init(
-        self, problem: Problem, slots: Slots, mixing: Mixing, concentration: Array, labels: Array, records: Array
+        self, problem: MixtureProblem, slots: Slots, mixing: Mixing, concentration: Array, labels: Array, records: Array
     ) -> MixtureState:
         """The state with these values and their statistics; each auxiliary record is the record [n, ...]."""
         records, log_channel = self.hold(problem, records)
@@ -97,7 +97,7 @@ class Marginal(Sampler):
         log_channel = log_channel.astype(concentration.dtype)
         return MixtureState(labels, records, counts, totals, mixing, concentration, log_channel)
 
-    def start(self, problem: Problem, slots: Slots, key: Key, labels: Array, records: Array) -> MixtureState:
+    def start(self, problem: MixtureProblem, slots: Slots, key: Key, labels: Array, records: Array) -> MixtureState:
         """A state with these labels and records [n, ...]; everything else is drawn."""
         key_concentration, key_prior, key_mixing = jax.random.split(key, 3)
         concentration = start_concentration(key_concentration, problem.concentration)
@@ -107,7 +107,9 @@ class Marginal(Sampler):
         mixing, _ = self._draw_mixing(problem, key_mixing, state.mixing, state.counts, state.totals, concentration)
         return state._replace(mixing=mixing)
 
-    def step(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
+    def step(
+        self, problem: MixtureProblem, slots: Slots, key: Key, state: MixtureState
+    ) -> tuple[MixtureState, MixtureInfo]:
         """A sweep that leaves p(labels, records, concentration, mixing measure | values) invariant."""
         key_labels, key_concentration, key_mixing = jax.random.split(key, 3)
         moved = self.relabel(problem, slots, key_labels, state)
@@ -124,7 +126,7 @@ class Marginal(Sampler):
         return after, MixtureInfo(moved.acceptance_rate, moved.num_nonfinite, num_slots, overflow, jnp.array(0))
 
     def _draw_mixing(
-        self, problem: Problem, key: Key, present: Mixing, counts: Array, totals: Array, concentration: Array
+        self, problem: MixtureProblem, key: Key, present: Mixing, counts: Array, totals: Array, concentration: Array
     ) -> tuple[Mixing, Array]:
         """The mixing measure given the clusters, and the mass [H] beyond each slot."""
         key_theta, key_weights = jax.random.split(key)
@@ -141,14 +143,14 @@ class Marginal(Sampler):
         return counts / self.num_held, totals
 
 
-def refuse_binned(name: str, problem: Problem) -> None:
+def refuse_binned(name: str, problem: MixtureProblem) -> None:
     """Raise for one release of all records, if the sampler needs the density of each record's own released value."""
     if isinstance(problem.channel, Binned):
         remedy = "Use sampler=dpjax.mixture.conditional() or dpjax.mixture.neal5()."
         fail("sampler", f"{name} with one release of all records", "conditional() or neal5()", remedy)
 
 
-def check_conjugate(name: str, problem: Problem) -> None:
+def check_conjugate(name: str, problem: MixtureProblem) -> None:
     """Raise unless the parameters can be integrated out of the density of a cluster's released values."""
     refuse_binned(name, problem)
     if problem.channel is not None or not isinstance(problem.component, Conjugate):

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Key
 from dpjax.mixture.base import MixtureState
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers.base import Slots, at_labels
 from dpjax.mixture.samplers.gibbs_labels import Fresh, gibbs_labels
 from dpjax.mixture.samplers.marginal import Marginal, Relabelled, check_conjugate, evidence_of
@@ -19,12 +19,12 @@ __all__ = ["Neal2", "neal2"]
 class Neal2(Marginal):
     """Neal's algorithm 2; see `neal2`."""
 
-    def fit(self, problem: Problem) -> "Neal2":
+    def fit(self, problem: MixtureProblem) -> "Neal2":
         """The sampler, or an error unless the base measure is conjugate to the released values."""
         check_conjugate("neal2()", problem)
         return self
 
-    def relabel(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
+    def relabel(self, problem: MixtureProblem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
         """A Gibbs sweep over the labels given the parameters."""
         del slots
         return gibbs_labels(problem, key, state, posterior_cluster, jnp.zeros((), state.counts.dtype))
@@ -43,7 +43,7 @@ def neal2() -> Neal2:
     return Neal2()
 
 
-def posterior_cluster(problem: Problem, key: Key, state: MixtureState) -> Fresh:
+def posterior_cluster(problem: MixtureProblem, key: Key, state: MixtureState) -> Fresh:
     """One new cluster for each record, with its marginal density and parameters drawn given it."""
     log_evidence = evidence_of(problem.component)
     features = jax.vmap(problem.component.features)(problem.values)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers.base import Slots
 from dpjax.mixture.samplers.gibbs_labels import choose_index
 from dpjax.mixture.samplers.marginal import Evidence, Marginal, Relabelled, check_conjugate, evidence_of
@@ -20,12 +20,12 @@ __all__ = ["Neal3", "neal3"]
 class Neal3(Marginal):
     """Neal's algorithm 3; see `neal3`."""
 
-    def fit(self, problem: Problem) -> "Neal3":
+    def fit(self, problem: MixtureProblem) -> "Neal3":
         """The sampler, or an error unless the base measure is conjugate to the released values."""
         check_conjugate("neal3()", problem)
         return self
 
-    def relabel(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
+    def relabel(self, problem: MixtureProblem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
         """A Gibbs sweep over the labels alone."""
         del slots
         return collapsed_labels(problem, key, state)
@@ -55,7 +55,7 @@ class Clusters(NamedTuple):
     overflow: Array
 
 
-class Seat(NamedTuple):
+class MarginalSeat(NamedTuple):
     """One record's input to the scan: features [k], slot and a uniform draw."""
 
     features: Array
@@ -63,7 +63,7 @@ class Seat(NamedTuple):
     uniform: Array
 
 
-def collapsed_labels(problem: Problem, key: Key, state: MixtureState) -> Relabelled:
+def collapsed_labels(problem: MixtureProblem, key: Key, state: MixtureState) -> Relabelled:
     """A Gibbs sweep over the labels alone.
 
     A record that is taken out joins cluster h with weight n_h m(y_h, z) / m(y_h), where m is the density of a cluster's
@@ -74,19 +74,21 @@ def collapsed_labels(problem: Problem, key: Key, state: MixtureState) -> Relabel
 
     log_evidence = evidence_of(problem.component)
 
-    def turn(clusters: Clusters, seat: Seat) -> tuple[Clusters, Array]:
+    def turn(clusters: Clusters, seat: MarginalSeat) -> tuple[Clusters, Array]:
         return take_turn(log_evidence, state.concentration, clusters, seat)
 
     start = Clusters(
         state.counts, state.totals, log_evidence(state.counts, state.totals), jnp.array(0), jnp.array(False)
     )
-    clusters, labels = jax.lax.scan(turn, start, Seat(features, state.labels, uniforms))
+    clusters, labels = jax.lax.scan(turn, start, MarginalSeat(features, state.labels, uniforms))
     one = jnp.ones((), uniforms.dtype)
     kept = (state.records, state.log_channel, state.mixing.theta)
     return Relabelled(labels, *kept, one, clusters.num_nonfinite, clusters.overflow)
 
 
-def take_turn(log_evidence: Evidence, concentration: Array, clusters: Clusters, seat: Seat) -> tuple[Clusters, Array]:
+def take_turn(
+    log_evidence: Evidence, concentration: Array, clusters: Clusters, seat: MarginalSeat
+) -> tuple[Clusters, Array]:
     """The clusters after one record is taken out and allocated again, and its new slot."""
     slots = jnp.arange(clusters.counts.shape[0], dtype=seat.label.dtype)
     own = (slots == seat.label).astype(clusters.counts.dtype)

@@ -16,7 +16,7 @@ from jax.scipy.special import logsumexp
 from dpjax._util.validation import check_count, check_flag, fail
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState, Theta
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers.base import Slots, at_labels
 from dpjax.mixture.samplers.marginal import Marginal, Relabelled
 from dpjax.mixture.samplers.records import channel_densities, check_single, decide
@@ -36,7 +36,7 @@ class Neal5(Marginal):
     auxiliaries: int = 1
     redraw: bool = True
 
-    def fit(self, problem: Problem) -> "Neal5":
+    def fit(self, problem: MixtureProblem) -> "Neal5":
         """The sampler, or an error for known records, or for several auxiliaries with one release of all records."""
         if problem.channel is None:
             remedy = "Use sampler=dpjax.mixture.neal8(); it needs no auxiliary records."
@@ -49,7 +49,7 @@ class Neal5(Marginal):
         """Number of records per person in the state."""
         return 1 if self.redraw else self.auxiliaries
 
-    def hold(self, problem: Problem, records: Array) -> tuple[Array, Array]:
+    def hold(self, problem: MixtureProblem, records: Array) -> tuple[Array, Array]:
         """The records, repeated for each auxiliary record in the state, and their log q(z_i | ·)."""
         assert problem.channel is not None
         log_channel = channel_densities(problem.channel, problem.values, records)
@@ -57,7 +57,7 @@ class Neal5(Marginal):
             return records, log_channel
         return jnp.repeat(records[:, None], self.num_held, 1), jnp.repeat(log_channel[:, None], self.num_held, 1)
 
-    def relabel(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
+    def relabel(self, problem: MixtureProblem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
         """A sweep of Metropolis steps over the records."""
         return proposed_labels(problem, self, slots, key, state)
 
@@ -100,7 +100,7 @@ class AuxiliaryRecords(NamedTuple):
     log_channel: Array
 
 
-def proposed_labels(problem: Problem, sampler: Neal5, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
+def proposed_labels(problem: MixtureProblem, sampler: Neal5, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
     """A sweep of Metropolis steps over the records that leaves labels and auxiliary records invariant.
 
     The target is the urn probability of the labels times Π_i (1/m) Σ_j q(z_i | y_ij) Π_j f(y_ij | θ_(c_i)); a proposal
@@ -143,13 +143,13 @@ def fill_empty(fresh: Theta, state: MixtureState) -> Theta:
     return {name: tree_where(occupied, present[name], leaf) for name, leaf in fresh.items()}
 
 
-def draw_records(problem: Problem, key: Key, theta: Theta, labels: Array, size: int) -> Array:
+def draw_records(problem: MixtureProblem, key: Key, theta: Theta, labels: Array, size: int) -> Array:
     """Several records [size, n, ...] for each of the labels [n]."""
     drawn = problem.component.sample(key, at_labels(theta, jnp.tile(labels, size)))
     return drawn.reshape(size, labels.shape[0], *drawn.shape[1:])
 
 
-def log_channels(problem: Problem, records: Array) -> Array:
+def log_channels(problem: MixtureProblem, records: Array) -> Array:
     """log q(z_i | y_ij) [m, n]."""
     assert problem.channel is not None
     channel = problem.channel
@@ -163,7 +163,7 @@ def log_mean(log_channel: Array) -> Array:
     return logsumexp(log_channel, axis=0) - log(log_channel.shape[0])
 
 
-def unpack(problem: Problem, sampler: Neal5, key: Key, theta: Theta, state: MixtureState) -> AuxiliaryRecords:
+def unpack(problem: MixtureProblem, sampler: Neal5, key: Key, theta: Theta, state: MixtureState) -> AuxiliaryRecords:
     """The auxiliary records of the state, or its one record with others redrawn; this leaves their target invariant."""
     if sampler.num_held > 1:
         return AuxiliaryRecords(state.labels, jnp.swapaxes(state.records, 0, 1), state.log_channel.T)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from dpjax._util.validation import check_count, fail, name_of
 from dpjax.base import Key
 from dpjax.mixture.base import MixtureState
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers.base import Slots
 from dpjax.mixture.samplers.gibbs_labels import Fresh, gibbs_labels, value_density
 from dpjax.mixture.samplers.marginal import Marginal, Relabelled, refuse_binned
@@ -23,7 +23,7 @@ class Neal8(Marginal):
 
     auxiliaries: int = 3
 
-    def fit(self, problem: Problem) -> "Neal8":
+    def fit(self, problem: MixtureProblem) -> "Neal8":
         """The sampler, or an error unless the density of a released value given parameters is known."""
         refuse_binned("neal8()", problem)
         if problem.channel is not None and problem.tractable is None:
@@ -35,7 +35,7 @@ class Neal8(Marginal):
             fail("sampler", f"neal8() with {pair}", "a channel and component whose marginal is known", remedy)
         return self
 
-    def relabel(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
+    def relabel(self, problem: MixtureProblem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
         """A Gibbs sweep over the labels given the parameters."""
         del slots
         of_singletons = (state.concentration / self.auxiliaries).astype(state.counts.dtype)
@@ -72,7 +72,7 @@ def neal8(auxiliaries: int = 3) -> Neal8:
     return Neal8(check_count("auxiliaries", auxiliaries, "Pass the number of new clusters for each record."))
 
 
-def prior_clusters(size: int, problem: Problem, key: Key, state: MixtureState) -> Fresh:
+def prior_clusters(size: int, problem: MixtureProblem, key: Key, state: MixtureState) -> Fresh:
     """Draws from the base measure, `size` for each record, which share the weight α."""
     n = state.labels.shape[0]
     drawn = problem.component.sample_prior(key, n * size)

@@ -11,11 +11,11 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mixture.base import Component, Theta, Tractable
 from dpjax.mixture.binned import Binned
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.numerics import decision_uniforms, proper_density, select_indices, tree_where
 
 __all__ = [
-    "Imputed",
+    "ImputedRecords",
     "RecordKernel",
     "channel_densities",
     "check_single",
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 
-class Imputed(NamedTuple):
+class ImputedRecords(NamedTuple):
     """Records after an update.
 
     Attributes
@@ -46,7 +46,7 @@ class Imputed(NamedTuple):
     num_nonfinite: Array
 
 
-RecordKernel = Callable[[Key, Array, Theta, Array, Array], Imputed]
+RecordKernel = Callable[[Key, Array, Theta, Array, Array], ImputedRecords]
 """``(key, values, theta, records, log_channel) -> imputed``, with everything [n, ...]."""
 
 
@@ -72,9 +72,9 @@ def decide(
 def exact_records(tractable: Tractable) -> RecordKernel:
     """Exact draws from the densities ∝ q(z_i | y) f(y | θ_i)."""
 
-    def update(key: Key, values: Array, theta: Theta, records: Array, log_channel: Array) -> Imputed:
+    def update(key: Key, values: Array, theta: Theta, records: Array, log_channel: Array) -> ImputedRecords:
         drawn = tractable.sample_latent(key, values, theta)
-        return Imputed(drawn, log_channel, jnp.ones(len(values), bool), jnp.array(0))
+        return ImputedRecords(drawn, log_channel, jnp.ones(len(values), bool), jnp.array(0))
 
     return update
 
@@ -95,14 +95,16 @@ def proposed_records(channel: Mechanism | Binned, component: Component, num_prop
 def one_proposal(channel: Mechanism | Binned, component: Component) -> RecordKernel:
     """An independence Metropolis step for every record."""
 
-    def update(key: Key, values: Array, theta: Theta, records: Array, log_channel: Array) -> Imputed:
+    def update(key: Key, values: Array, theta: Theta, records: Array, log_channel: Array) -> ImputedRecords:
         key_proposal, key_accept = jax.random.split(key)
         proposals = component.sample(key_proposal, theta)
         log_proposals = channel_densities(channel, values, proposals)
         uniform = decision_uniforms(key_accept, log_channel.shape, log_channel.dtype)
         accepted = decide(channel, records, proposals, proper_density(log_proposals) - log_channel, jnp.log(uniform))
         kept = jnp.where(accepted, log_proposals, log_channel)
-        return Imputed(tree_where(accepted, proposals, records), kept, accepted, jnp.sum(~(log_proposals < jnp.inf)))
+        return ImputedRecords(
+            tree_where(accepted, proposals, records), kept, accepted, jnp.sum(~(log_proposals < jnp.inf))
+        )
 
     return update
 
@@ -110,7 +112,7 @@ def one_proposal(channel: Mechanism | Binned, component: Component) -> RecordKer
 def several_proposals(channel: Mechanism | Binned, component: Component, num_proposals: int) -> RecordKernel:
     """A draw among the current record and several proposals."""
 
-    def update(key: Key, values: Array, theta: Theta, records: Array, log_channel: Array) -> Imputed:
+    def update(key: Key, values: Array, theta: Theta, records: Array, log_channel: Array) -> ImputedRecords:
         key_proposal, key_choice = jax.random.split(key)
         many = jax.tree.map(lambda leaf: jnp.tile(leaf, (num_proposals, *(1,) * (leaf.ndim - 1))), theta)
         proposals = component.sample(key_proposal, many).reshape(num_proposals, *records.shape)
@@ -121,12 +123,14 @@ def several_proposals(channel: Mechanism | Binned, component: Component, num_pro
         # If no candidate is possible, the first one is chosen: the current record.
         chosen, _ = select_indices(log_weights, uniforms)
         place = jnp.arange(len(values))
-        return Imputed(candidates[chosen, place], log_weights[chosen, place], chosen > 0, jnp.sum(~(fresh < jnp.inf)))
+        return ImputedRecords(
+            candidates[chosen, place], log_weights[chosen, place], chosen > 0, jnp.sum(~(fresh < jnp.inf))
+        )
 
     return update
 
 
-def check_single(name: str, number: int, problem: Problem) -> None:
+def check_single(name: str, number: int, problem: MixtureProblem) -> None:
     """Raise if records with one release of all have several proposals each."""
     if isinstance(problem.channel, Binned) and number != 1:
         fail(name, number, "1 for one release of all records", "Leave it out: proposals are accepted one by one.")

@@ -10,7 +10,7 @@ from jax.scipy.special import gammaln
 from dpjax._util.validation import check_count, check_instance, fail
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Component, Conjugate, Mixing, MixtureInfo, MixtureState, Theta, Tractable
-from dpjax.mixture.problem import Problem
+from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers.base import Sampler, Slots, at_labels, at_slots, summarize_clusters
 from dpjax.mixture.samplers.marginal import evidence_of
 from dpjax.mixture.starts import start_records
@@ -33,7 +33,7 @@ class SplitMerge(Sampler):
     proposals: int = 1
     launch_scans: int = 5
 
-    def fit(self, problem: Problem) -> "SplitMerge":
+    def fit(self, problem: MixtureProblem) -> "SplitMerge":
         """The sampler fitted to the problem.
 
         Raises
@@ -52,16 +52,18 @@ class SplitMerge(Sampler):
         return replace(self, sampler=sampler)
 
     def init(
-        self, problem: Problem, slots: Slots, mixing: Mixing, concentration: Array, labels: Array, records: Array
+        self, problem: MixtureProblem, slots: Slots, mixing: Mixing, concentration: Array, labels: Array, records: Array
     ) -> MixtureState:
         """The state with these values, as made by the sampler."""
         return self.sampler.init(problem, slots, mixing, concentration, labels, records)
 
-    def start(self, problem: Problem, slots: Slots, key: Key, labels: Array, records: Array) -> MixtureState:
+    def start(self, problem: MixtureProblem, slots: Slots, key: Key, labels: Array, records: Array) -> MixtureState:
         """A state with these labels and records, as made by the sampler."""
         return self.sampler.start(problem, slots, key, labels, records)
 
-    def step(self, problem: Problem, slots: Slots, key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
+    def step(
+        self, problem: MixtureProblem, slots: Slots, key: Key, state: MixtureState
+    ) -> tuple[MixtureState, MixtureInfo]:
         """Split-merge moves and then a sweep, which together leave p(labels, records, ... | values) invariant."""
         key_move, key_theta, key_sweep = jax.random.split(key, 3)
         moved = reseat_clusters(problem, self, slots, key_move, state)
@@ -74,7 +76,7 @@ class SplitMerge(Sampler):
         state, info = self.sampler.step(problem, slots, key_sweep, state)
         return state, info._replace(num_split_merges=moved.num_accepted, overflow=info.overflow | moved.overflow)
 
-    def first_capacity(self, problem: Problem) -> int:
+    def first_capacity(self, problem: MixtureProblem) -> int:
         """Number of slots with which the sampler begins."""
         return self.sampler.first_capacity(problem)
 
@@ -119,7 +121,9 @@ class Reseated(NamedTuple):
     overflow: Array
 
 
-def reseat_clusters(problem: Problem, moves: SplitMerge, slots: Slots, key: Key, state: MixtureState) -> Reseated:
+def reseat_clusters(
+    problem: MixtureProblem, moves: SplitMerge, slots: Slots, key: Key, state: MixtureState
+) -> Reseated:
     """Moves that leave p(labels, records | concentration, values) invariant, the parameters integrated out.
 
     Their density is ∝ α^K Π_k Γ(n_k) m(y_k) Π_i q(z_i | y_i), with m the component's evidence. If the sampler draws
@@ -177,7 +181,7 @@ class SplitMove(NamedTuple):
         Parameters [3, ...] of the right shapes; exact draws do not depend on them.
     """
 
-    problem: Problem
+    problem: MixtureProblem
     tractable: Tractable | None
     theta: Theta
     anchors: Anchors

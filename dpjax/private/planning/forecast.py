@@ -47,7 +47,7 @@ CLIPPED = (0.0, 0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5)
 """The fractions of clipped gradients or ratios to choose from."""
 
 
-class Worth(NamedTuple):
+class EffectiveDraws(NamedTuple):
     """The expected efficiency of chains.
 
     Attributes
@@ -77,10 +77,10 @@ class Forecast(NamedTuple):
         Of that chain.
     """
 
-    run: Worth
-    alone: Worth
+    run: EffectiveDraws
+    alone: EffectiveDraws
     enough: int
-    best: Worth
+    best: EffectiveDraws
 
 
 class Energy(NamedTuple):
@@ -158,7 +158,7 @@ def forecast(
         Of the starts from the posterior mean, in standard deviations.
     """
 
-    def worth(chains: int, iterations: int) -> Worth:
+    def worth(chains: int, iterations: int) -> EffectiveDraws:
         energy = choose_energy(energies, affordable / (chains * iterations))
         return expect(energy, dimension, distance, chains, iterations)
 
@@ -168,7 +168,7 @@ def forecast(
     return Forecast(worth(num_chains, num_iterations), worth(1, num_chains * num_iterations), enough, tried[enough])
 
 
-def expect(energy: Energy, dimension: float, distance: float, num_chains: int, num_iterations: int) -> Worth:
+def expect(energy: Energy, dimension: float, distance: float, num_chains: int, num_iterations: int) -> EffectiveDraws:
     """The expected efficiency of chains of `num_iterations` iterations.
 
     On a normal posterior a trajectory of length T takes x to x cos T + p sin T, and is accepted or not. So the draws
@@ -177,7 +177,7 @@ def expect(energy: Energy, dimension: float, distance: float, num_chains: int, n
     """
     correlation = correlate(energy, dimension)
     warmup = ceil(log(max(distance, CLOSE) / CLOSE) / -log(correlation))
-    return Worth(warmup, num_chains * max(num_iterations - warmup, 0) * (1 - correlation) / (1 + correlation))
+    return EffectiveDraws(warmup, num_chains * max(num_iterations - warmup, 0) * (1 - correlation) / (1 + correlation))
 
 
 def correlate(energy: Energy, dimension: float) -> float:

@@ -137,7 +137,7 @@ class Plan:
         )
 
 
-class Choice(NamedTuple):
+class PlannedKernel(NamedTuple):
     """One of the scales on which records can be clipped.
 
     Attributes
@@ -244,11 +244,11 @@ def plan(
     affordable = accounting.largest_mu(budget.epsilon, budget.delta) / factor**2
     ratio = check_count("num_records", num_records) / pilot.num_records
 
-    def consider(facts: Pilot) -> Choice:
+    def consider(facts: Pilot) -> PlannedKernel:
         energies = list_energies(facts, clipped_ratios)
         dimension, distance = even_dimension(facts.precision), sqrt(1 + ratio)
         expected = forecast(energies, affordable, dimension, distance, num_chains, num_iterations)
-        return Choice(facts, choose_energy(energies, affordable / total), expected)
+        return PlannedKernel(facts, choose_energy(energies, affordable / total), expected)
 
     own, white = map(consider, explore(key, pilot, num_records))
     is_scaled = white.worth > GAIN * own.worth

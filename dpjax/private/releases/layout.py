@@ -19,7 +19,7 @@ from dpjax.private.people import People, check_column, check_identifiers
 from dpjax.statistics import RecordStatistic
 from dpjax.statistics.base import field_types_of
 
-__all__ = ["Columns", "Dtypes", "Field", "Layout", "column_names", "is_batch", "lay_out"]
+__all__ = ["Columns", "Dtypes", "Field", "ReleaseLayout", "column_names", "is_batch", "lay_out"]
 
 Columns = Mapping[str, str | list[str]]
 Dtypes = Mapping[str, Any]
@@ -53,7 +53,7 @@ class Field(NamedTuple):
         return self.column if isinstance(self.column, list) else [self.column]
 
 
-class Layout(NamedTuple):
+class ReleaseLayout(NamedTuple):
     """The fields of records, and which of them are read.
 
     Attributes
@@ -83,7 +83,7 @@ def lay_out(
     dtypes: Dtypes | None,
     people: People,
     check_fields: Callable[[Any], None] = lambda fields: None,
-) -> Layout:
+) -> ReleaseLayout:
     """How the records are held, or an error that does not depend on them.
 
     Parameters
@@ -95,13 +95,13 @@ def lay_out(
     check_fields({name: jax.ShapeDtypeStruct((1, *one.shape), one.dtype) for name, one in fields.items()})
     read = fields_read(statistic, fields)
     if not is_batch(records):
-        return Layout(fields, read, "batches, whose columns show after the charge")
+        return ReleaseLayout(fields, read, "batches, whose columns show after the charge")
     for leaf in [records[name] for name in read] if isinstance(records, Mapping) else []:
         if is_array(leaf):
             check_array_type(leaf)
     used = [people.column, *(column for name in read for column in fields[name].columns)]
     unused = [name for name in column_names(records) if name not in used]
-    return Layout(fields, read, f"columns {unused} that are not used" if unused else "")
+    return ReleaseLayout(fields, read, f"columns {unused} that are not used" if unused else "")
 
 
 def fields_of(

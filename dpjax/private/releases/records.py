@@ -13,7 +13,7 @@ from dpjax._util.validation import fail, is_refusal
 from dpjax.private.entries import read_column, silent
 from dpjax.private.noise import Secure
 from dpjax.private.people import People, number_people, read_identifiers
-from dpjax.private.releases.layout import REMEDY, Field, Layout, column_names, is_batch
+from dpjax.private.releases.layout import REMEDY, Field, ReleaseLayout, column_names, is_batch
 
 __all__ = ["Batch", "charged", "read_batches", "select_rows"]
 
@@ -50,7 +50,7 @@ def charged() -> Iterator[None]:
             raise refused from error
 
 
-def read_batches(records: Any, layout: Layout, people: People, noise: Secure) -> Iterator[Batch]:
+def read_batches(records: Any, layout: ReleaseLayout, people: People, noise: Secure) -> Iterator[Batch]:
     """The records in batches, without empty ones, and with at most `max_rows` rows of each person.
 
     Parameters
@@ -78,7 +78,7 @@ def read_batches(records: Any, layout: Layout, people: People, noise: Secure) ->
             yield batch
 
 
-def read_batch(held: Any, layout: Layout) -> Batch:
+def read_batch(held: Any, layout: ReleaseLayout) -> Batch:
     """The records of a batch."""
     if not is_batch(held):
         fail("records", f"a batch that is a {type(held).__name__}", "records by field", REMEDY, error=TypeError)

@@ -13,7 +13,7 @@ import numpy as np
 from dpjax.base import Array, Key
 from dpjax.private.accounting.ledger import Ledger
 from dpjax.private.kernels.base import PrivateKernel, ravel
-from dpjax.private.runs.run import Status, to_device
+from dpjax.private.runs.run import PrivateStatus, to_device
 from dpjax.private.targets.target import Target
 from dpjax.runtime.checkpoint import CheckpointFile
 from dpjax.runtime.fingerprint import identify_parts
@@ -39,7 +39,7 @@ class Checkpoint(CheckpointFile):
         super().__init__(path, fingerprint)
         self.run = secrets.token_hex(8)
 
-    def save(self, total: int, status: Status) -> None:
+    def save(self, total: int, status: PrivateStatus) -> None:
         """Write what was charged; whatever happens, the file holds it or what it held before.
 
         Raises
@@ -52,7 +52,7 @@ class Checkpoint(CheckpointFile):
         progress = {"done": status.done, "total": total, "run": self.run, "parts": dict(status.parts)}
         self.write(progress, arrays)
 
-    def load(self, start: Status) -> tuple[Status, int] | None:
+    def load(self, start: PrivateStatus) -> tuple[PrivateStatus, int] | None:
         """The status in the file and the run's total of iterations; None if there is no file.
 
         Parameters
@@ -65,10 +65,12 @@ class Checkpoint(CheckpointFile):
         ValueError
             If the file is no checkpoint, or that of another run; the message lists what differs.
         """
-        found: tuple[Status, int] | None = self.take_up(partial(self.fill, start))
+        found: tuple[PrivateStatus, int] | None = self.take_up(partial(self.fill, start))
         return found
 
-    def fill(self, start: Status, progress: dict[str, Any], arrays: dict[str, np.ndarray]) -> tuple[Status, int]:
+    def fill(
+        self, start: PrivateStatus, progress: dict[str, Any], arrays: dict[str, np.ndarray]
+    ) -> tuple[PrivateStatus, int]:
         """The saved status, of the structure of `start`."""
         done, total, run, parts = (progress.get(name) for name in ("done", "total", "run", "parts"))
         if not isinstance(run, str) or not isinstance(parts, dict):
@@ -86,7 +88,7 @@ class Checkpoint(CheckpointFile):
                 self.refuse("whose arrays are not those of this run")
         states, draws, totals = jax.tree.unflatten(jax.tree.structure(tree), leaves)
         self.run = run
-        return Status(to_device(states), draws, totals, done, parts), total
+        return PrivateStatus(to_device(states), draws, totals, done, parts), total
 
 
 def with_more(number: int, leaf: np.ndarray) -> np.ndarray:
@@ -95,7 +97,7 @@ def with_more(number: int, leaf: np.ndarray) -> np.ndarray:
 
 
 def make_fingerprint(
-    key: Key, kernel: PrivateKernel, start: Status, ledger: Ledger, num_iterations: int | None, thin: int
+    key: Key, kernel: PrivateKernel, start: PrivateStatus, ledger: Ledger, num_iterations: int | None, thin: int
 ) -> Fingerprint:
     """Everything that determines the draws of a run, under the user's names."""
     position = jax.tree.map(lambda leaf: leaf[0], start.states.position)

@@ -25,8 +25,8 @@ from dpjax.runtime.devices import over_devices, place
 __all__ = [
     "STANDS_STILL",
     "Interruption",
-    "Run",
-    "Status",
+    "PrivateRun",
+    "PrivateStatus",
     "Totals",
     "choose_capacity",
     "finish",
@@ -52,7 +52,7 @@ COST_OF_CHARGE = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class PrivateRun:
     """What stays as it is from the first iteration to the last; `total` counts those of an earlier run that goes on.
 
     Each of several devices in `mesh`, which share the chains, has all of the records. `part` marks the charges, up to
@@ -82,7 +82,7 @@ class Totals(NamedTuple):
     not_private: NotPrivate
 
 
-class Status(NamedTuple):
+class PrivateStatus(NamedTuple):
     """All that a run was charged for so far.
 
     Attributes
@@ -106,7 +106,7 @@ class Status(NamedTuple):
     parts: Mapping[str, int]
 
 
-def open_status(target: Target, states: Any, num_chains: int) -> Status:
+def open_status(target: Target, states: Any, num_chains: int) -> PrivateStatus:
     """The status before the first iteration."""
     position = jax.eval_shape(target.unravel, jax.ShapeDtypeStruct((target.dimension,), target.weights.dtype))
     draws = jax.tree.map(
@@ -114,7 +114,7 @@ def open_status(target: Target, states: Any, num_chains: int) -> Status:
         jax.eval_shape(target.terms.constrain, position),
     )
     zero: Any = np.zeros(num_chains, target.weights.dtype)
-    return Status(states, draws, Totals(zero, NotPrivate(zero, zero)), 0, {})
+    return PrivateStatus(states, draws, Totals(zero, NotPrivate(zero, zero)), 0, {})
 
 
 def choose_capacity(iterations: int, thin: int) -> int:
@@ -122,7 +122,9 @@ def choose_capacity(iterations: int, thin: int) -> int:
     return min(max(-(-iterations // (thin * NUM_PARTS)), LEAST_CAPACITY), MOST_DRAWS)
 
 
-def finish(run: Run, status: Status, save: Callable[[Status], None]) -> tuple[Status, str | BaseException | None]:
+def finish(
+    run: PrivateRun, status: PrivateStatus, save: Callable[[PrivateStatus], None]
+) -> tuple[PrivateStatus, str | BaseException | None]:
     """The loop over parts, each charged before it is made and saved before the next, and what broke it off."""
     length, start, num_chains = run.thin, status, len(run.chain_keys)
     with one_blas_thread(), Interruption() as interruption:
@@ -145,7 +147,7 @@ def finish(run: Run, status: Status, save: Callable[[Status], None]) -> tuple[St
     return status, None
 
 
-def charge(run: Run, done: int, length: int, num_chains: int) -> int:
+def charge(run: PrivateRun, done: int, length: int, num_chains: int) -> int:
     """The iterations that were charged to the ledger: so many, or as many as the budget still allows."""
     queries = run.kernel.queries
 
@@ -163,13 +165,13 @@ def charge(run: Run, done: int, length: int, num_chains: int) -> int:
     return length
 
 
-def is_stuck(start: Status, status: Status) -> bool:
+def is_stuck(start: PrivateStatus, status: PrivateStatus) -> bool:
     """Whether no chain has moved in many iterations: the draws show it too, so that stopping tells nothing more."""
     accepted = np.sum(status.totals.accepted - start.totals.accepted)
     return bool(accepted == 0 and (status.done - start.done) * len(status.totals.accepted) >= STUCK)
 
 
-def advance(run: Run, status: Status, length: int) -> Status:
+def advance(run: PrivateRun, status: PrivateStatus, length: int) -> PrivateStatus:
     """The status after so many further iterations, which are charged: a multiple of the thinning."""
     number = length // run.thin
     steps = Steps.of(status.done, number, run.thin)
@@ -178,10 +180,10 @@ def advance(run: Run, status: Status, length: int) -> Status:
     draws = jax.tree.map(lambda *parts: np.concatenate(parts, axis=1), status.draws, drawn.parameters)
     totals = jax.tree.map(lambda total, more: total + np.sum(more, axis=1), status.totals, drawn.totals)
     parts = {**status.parts, run.part.part: status.parts.get(run.part.part, 0) + length}
-    return Status(chunk.states, draws, totals, status.done + length, parts)
+    return PrivateStatus(chunk.states, draws, totals, status.done + length, parts)
 
 
-def make_chunk(run: Run, target: Target, chain_keys: Key, states: Any, steps: Steps) -> Chunk:
+def make_chunk(run: PrivateRun, target: Target, chain_keys: Key, states: Any, steps: Steps) -> Chunk:
     """A chunk by the program that the run uses."""
     chains = {"chain_keys": chain_keys, "states": states}
     arguments = place(run.mesh, {"target": target, **chains, "steps": steps}, by_chain=tuple(chains))
@@ -189,19 +191,19 @@ def make_chunk(run: Run, target: Target, chain_keys: Key, states: Any, steps: St
     return chunk
 
 
-class Draw(NamedTuple):
+class PrivateDraw(NamedTuple):
     """What is kept of a draw: the parameters on the reported scale, and sums over the iterations since the last one."""
 
     parameters: Any
     totals: Totals
 
 
-def as_drawn(buffers: Draw, number: int) -> Draw:
+def as_drawn(buffers: PrivateDraw, number: int) -> PrivateDraw:
     """The first draws in buffers [capacity, chains, ...] as host arrays [chains, draws, ...]."""
     return jax.tree.map(lambda leaf: np.swapaxes(np.asarray(leaf)[:number], 0, 1), buffers)
 
 
-def next_length(run: Run, length: int, seconds: float, overhead: float) -> int:
+def next_length(run: PrivateRun, length: int, seconds: float, overhead: float) -> int:
     """How many iterations the next part makes, after one of `length` took so long and was charged and saved so long.
 
     The time of the first includes its compilation, so growth is bounded rather than the first time believed. Draws do
@@ -249,7 +251,7 @@ def run_chunk(
     """Exactly these iterations; every `thin`-th position is kept.
 
     Their number is an argument of the program and not a shape, so that none is made and thrown away: each is a query of
-    the records. See `make_draws`, whose draws are here `Draw`.
+    the records. See `make_draws`, whose draws are here `PrivateDraw`.
     """
     algorithm = build(target)
 
@@ -257,8 +259,8 @@ def run_chunk(
         state, info = algorithm.step(key, state)
         return state, Totals(info.is_accepted.astype(info.not_private.clipped_ratios.dtype), info.not_private)
 
-    def keep(state: Any, totals: Totals) -> Draw:
-        return Draw(target.terms.constrain(state.position), totals)
+    def keep(state: Any, totals: Totals) -> PrivateDraw:
+        return PrivateDraw(target.terms.constrain(state.position), totals)
 
     return make_draws(
         step,

@@ -22,7 +22,7 @@ from dpjax.private.accounting.ledger import Ledger, RunPart
 from dpjax.private.kernels.base import PrivateKernel, check_contract
 from dpjax.private.runs.checkpoint import Checkpoint, make_fingerprint
 from dpjax.private.runs.draws import Diagnostics, PrivateDraws
-from dpjax.private.runs.run import STANDS_STILL, Run, Status, choose_capacity, finish, make_chunk, to_host
+from dpjax.private.runs.run import STANDS_STILL, PrivateRun, PrivateStatus, choose_capacity, finish, make_chunk, to_host
 from dpjax.private.runs.starts import begin
 from dpjax.runtime.checkpoint import check_path
 from dpjax.runtime.chunk import Chunk, Steps
@@ -137,7 +137,7 @@ def sample(
         rehearsal_keys, chain_keys = split_keys(key, len(status.totals.accepted))
         mesh = check_one_process(choose_mesh(devices, len(chain_keys), "the number of chains"))
         part = RunPart(secrets.token_hex(8) if file is None else file.run, secrets.token_hex(8), used_key(key, kernel))
-        run = Run(kernel, ledger, chain_keys, total, thin, choose_capacity(total - start.done, thin), mesh, part)
+        run = PrivateRun(kernel, ledger, chain_keys, total, thin, choose_capacity(total - start.done, thin), mesh, part)
         ledger.check_key(part._replace(first=status.done))
         save = nowhere if file is None else partial(file.save, total)
         if saved is None:
@@ -148,7 +148,7 @@ def sample(
         return make_private_draws(run, *finish(run, status, save), path)
 
 
-def charge_again(run: Run, start: Status, status: Status) -> None:
+def charge_again(run: PrivateRun, start: PrivateStatus, status: PrivateStatus) -> None:
     """Charge the ledger for what it lacks of the iterations of a checkpoint, over all chains, by part of the run.
 
     Some may have been charged to another ledger, or to this one before an older copy of it was put back.
@@ -166,7 +166,7 @@ def charge_again(run: Run, start: Status, status: Status) -> None:
         warnings.warn(CHARGED_AGAIN.format(times=sum(lacks.values())), stacklevel=3)
 
 
-def missing(ledger: Ledger, status: Status) -> dict[str, int]:
+def missing(ledger: Ledger, status: PrivateStatus) -> dict[str, int]:
     """The iterations over all chains that a ledger was not charged for, by the part of the run that made them."""
     made = {part: len(status.totals.accepted) * done for part, done in status.parts.items()}
     lacks = {part: times - ledger.times_charged(part) for part, times in made.items()}
@@ -188,7 +188,7 @@ def check_one_process(mesh: Mesh | None) -> Mesh | None:
     return mesh
 
 
-def nowhere(status: Status) -> None:
+def nowhere(status: PrivateStatus) -> None:
     """Save nothing."""
 
 
@@ -198,7 +198,9 @@ def split_keys(key: Key, num_chains: int) -> tuple[Key, Key]:
     return jax.random.split(rehearsal, num_chains), jax.random.split(chains, num_chains)
 
 
-def make_private_draws(run: Run, status: Status, reason: str | BaseException | None, path: Path | None) -> PrivateDraws:
+def make_private_draws(
+    run: PrivateRun, status: PrivateStatus, reason: str | BaseException | None, path: Path | None
+) -> PrivateDraws:
     """The draws that were charged, with a warning if something broke the run off; what did, if there are none."""
     if status.done == 0:
         raise reason if isinstance(reason, BaseException) else KeyboardInterrupt(reason)
@@ -216,7 +218,7 @@ def make_private_draws(run: Run, status: Status, reason: str | BaseException | N
     )
 
 
-def explain(run: Run, status: Status, reason: str | BaseException, path: Path | None) -> str:
+def explain(run: PrivateRun, status: PrivateStatus, reason: str | BaseException, path: Path | None) -> str:
     """How far a run has come that was broken off, why, and how to continue it."""
     after = f"after {status.done} of {run.total} iterations"
     remedy = "Pass the draws as positions to continue"
@@ -229,7 +231,7 @@ def explain(run: Run, status: Status, reason: str | BaseException, path: Path | 
     return f"private.sample stopped {after} ({why}). {remedy}"
 
 
-def save_first(save: Callable[[Status], None], status: Status) -> None:
+def save_first(save: Callable[[PrivateStatus], None], status: PrivateStatus) -> None:
     """Raise if the checkpoint cannot be written, as long as nothing is charged."""
     try:
         save(status)
@@ -251,7 +253,7 @@ def check_kernel(kernel: Any, ledger: Any) -> None:
     check_contract(kernel)
 
 
-def check_paid(start: Status, ledger: Ledger) -> None:
+def check_paid(start: PrivateStatus, ledger: Ledger) -> None:
     """Raise if a run goes on from draws that the ledger was not charged for."""
     if sum(start.parts.values()) != start.done or missing(ledger, start):
         remedy = "Pass result.ledger, or open its file; a new run starts at result.final_states.position."
@@ -269,7 +271,7 @@ def check_iterations(num_iterations: Any, thin: int) -> int | None:
     return asked
 
 
-def choose_iterations(kernel: PrivateKernel, ledger: Ledger, start: Status, asked: int | None, thin: int) -> int:
+def choose_iterations(kernel: PrivateKernel, ledger: Ledger, start: PrivateStatus, asked: int | None, thin: int) -> int:
     """Iterations of a chain, a multiple of `thin`: those asked for if the budget allows them, else an error."""
     num_chains = len(start.totals.accepted)
     affordable = ledger.affordable(kernel.queries) // num_chains
@@ -284,7 +286,7 @@ def choose_iterations(kernel: PrivateKernel, ledger: Ledger, start: Status, aske
     return wanted
 
 
-def rehearse(run: Run, status: Status, keys: Key) -> None:
+def rehearse(run: PrivateRun, status: PrivateStatus, keys: Key) -> None:
     """Raise if the noise, the bounds or the steps let no chain move, or lead out of the finite numbers.
 
     The program that the run will use is run with every record left out. So nothing is asked of them, and neither the
@@ -307,7 +309,7 @@ def rehearse(run: Run, status: Status, keys: Key) -> None:
         fail("kernel", given, "some that let the chains move", refuse)
 
 
-def without_records(run: Run, status: Status, keys: Key, length: int) -> Chunk:
+def without_records(run: PrivateRun, status: PrivateStatus, keys: Key, length: int) -> Chunk:
     """`length` iterations from the same states as one draw, without any record."""
     target = run.kernel.target
     nobody = replace(

@@ -10,12 +10,12 @@ from dpjax._util.validation import fail
 from dpjax.private.arguments import check_numbers
 from dpjax.private.kernels.base import NotPrivate, PrivateKernel, signature
 from dpjax.private.runs.draws import PrivateDraws
-from dpjax.private.runs.run import Status, Totals, log_priors, open_status, start_chains, to_device
+from dpjax.private.runs.run import PrivateStatus, Totals, log_priors, open_status, start_chains, to_device
 
 __all__ = ["begin"]
 
 
-def begin(kernel: PrivateKernel, positions: Any, thin: int) -> Status:
+def begin(kernel: PrivateKernel, positions: Any, thin: int) -> PrivateStatus:
     """The status of a run that starts at positions, or continues an earlier one.
 
     Raises
@@ -31,7 +31,7 @@ def begin(kernel: PrivateKernel, positions: Any, thin: int) -> Status:
     return open_status(kernel.target, start_chains(kernel.build, kernel.target, positions), num_chains)
 
 
-def go_on(kernel: PrivateKernel, earlier: PrivateDraws, thin: int) -> Status:
+def go_on(kernel: PrivateKernel, earlier: PrivateDraws, thin: int) -> PrivateStatus:
     """The final status of an earlier run."""
     if earlier.thin != thin:
         fail("thin", thin, f"{earlier.thin}, as in the run that goes on", "Keep every draw as often as before.")
@@ -45,7 +45,7 @@ def go_on(kernel: PrivateKernel, earlier: PrivateDraws, thin: int) -> Status:
         fail("positions", given, f"one with states {type(expected).__name__} of the same shapes", remedy)
     sums: list[Any] = [rate * earlier.num_iterations for rate in earlier.not_private]
     totals = Totals(sums[0], NotPrivate(*sums[1:]))
-    return Status(to_device(earlier.final_states), earlier.draws, totals, earlier.num_iterations, earlier.parts)
+    return PrivateStatus(to_device(earlier.final_states), earlier.draws, totals, earlier.num_iterations, earlier.parts)
 
 
 def check_positions(kernel: PrivateKernel, positions: Any) -> tuple[Any, int]:

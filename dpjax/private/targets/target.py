@@ -23,7 +23,7 @@ from dpjax.private.fixed_point import BOUND_BITS, LARGEST_BLOCK, MOST_RECORDS
 from dpjax.private.people import UNSAID, RowsOfPeople, Unsaid, check_said
 from dpjax.private.targets.people import add_rows, gather, split_people
 
-__all__ = ["Target", "Terms", "model_target", "target"]
+__all__ = ["Target", "TargetTerms", "model_target", "target"]
 
 CHUNK_SIZE = 256
 """Number of records whose gradients are in memory at once.
@@ -36,7 +36,7 @@ MOST_HELD = 64
 """Numbers that an array may have which a function holds, and of which no one has said that it is public."""
 
 
-class Terms(NamedTuple):
+class TargetTerms(NamedTuple):
     """The parts of a log-posterior on the unconstrained scale.
 
     Attributes
@@ -95,7 +95,7 @@ class Target:
 
     records: Any = field(repr=False)
     weights: Array = field(repr=False)
-    terms: Terms = field(metadata={"static": True}, repr=False)
+    terms: TargetTerms = field(metadata={"static": True}, repr=False)
     unravel: Callable[[Array], Any] = field(metadata={"static": True}, repr=False)
     dimension: int = field(metadata={"static": True})
     num_records: int = field(metadata={"static": True}, repr=False)
@@ -180,7 +180,7 @@ def target(
     for name, function in {"log_likelihood": log_likelihood, "log_prior": log_prior}.items():
         check_function(name, function, "that returns a number")
     records, rows = split_people(records, people, max_rows, normalise)
-    terms = Terms(log_likelihood, log_prior, lambda parameters: parameters)
+    terms = TargetTerms(log_likelihood, log_prior, lambda parameters: parameters)
     built = build_target(terms, records, position, chunk_size, rows, read_public(public_arrays))
     if people is UNSAID:
         check_said(people, unused_fields(built))
@@ -248,7 +248,7 @@ def model_target(
         parameters = model.sample_prior(jax.random.key(0))  # for its shapes only
         return parameters if model.unconstrain is None else model.unconstrain(parameters)
 
-    terms = Terms(likelihood, prior, lambda unconstrained: constrain(model, unconstrained))
+    terms = TargetTerms(likelihood, prior, lambda unconstrained: constrain(model, unconstrained))
     return build_target(terms, records, jax.eval_shape(start), chunk_size, rows, read_public(public_arrays, model))
 
 
@@ -262,7 +262,7 @@ def read_public(public_arrays: Any, known: Any = None) -> set[tuple[int, ...]]:
 
 
 def build_target(
-    terms: Terms,
+    terms: TargetTerms,
     records: Any,
     position: Any,
     chunk_size: int,
