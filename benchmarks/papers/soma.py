@@ -262,9 +262,9 @@ PAPER = Paper(
             ),
             cause="Acceptance at ε = 30 is that of another problem: the paper prints neither where records are clamped "
             "nor the scale of the noise. With covariates clamped at ±5 and a sensitivity of 15 chains accept nearly as "
-            "often as in the paper, but then pairs meet later. Times depend on how parameters are coupled, which it does "
-            "not say: by maximal coupling they are 143 ± 7 (SOMA) and 635 ± 39 (Sys-IMwG). Sixteen readings are in "
-            "`python -m benchmarks.soma table3-readings`; none gives both columns.",
+            "often as in the paper, but then pairs meet later. Times depend on how parameters are coupled, which it "
+            "does not say: by maximal coupling they are 143 ± 7 (SOMA) and 635 ± 39 (Sys-IMwG). Sixteen readings are "
+            "in `python -m benchmarks.soma table3-readings`; none gives both columns.",
             first="Table 1",
         ),
         Row(
