@@ -86,7 +86,7 @@ class Summed(Surface):
         drawn = simulate_releases(self.model, count, key, self.release, at)
         releases = [jax.tree.map(lambda leaf, place=place: leaf[place], drawn) for place in range(count)]
         near = jax.tree.map(lambda leaf: leaf[None], parameters_at(self.model, at))
-        return sum_out_each(self.model, releases, near), None
+        return sum_out_each(self.model, releases, [near] * count), None
 
     def log_likelihood(self, vector: np.ndarray) -> tuple[float, float]:
         """The log-density of the release at a vector [k]; its Monte Carlo error is none."""

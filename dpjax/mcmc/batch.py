@@ -15,9 +15,19 @@ from dpjax._util.validation import fail
 from dpjax.base import Array, Imputation, Key, Model
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
 from dpjax.data_augmentation.plan import check_tuned
-from dpjax.data_augmentation.problem import Problem, augment, problem_of, with_equal_capacity, with_refresh
+from dpjax.data_augmentation.problem import (
+    Problem,
+    augment,
+    problem_of,
+    with_equal_capacity,
+    with_records,
+    with_refresh,
+)
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
+from dpjax.data_augmentation.summed_out.likelihood import has_totals
 from dpjax.diagnostics.warnings import warn_of_nonfinite
+from dpjax.mcmc.alone import warn_of_left_out
+from dpjax.mcmc.alone_batch import AloneBatchRun
 from dpjax.mcmc.batch_run import BatchRun, map_groups
 from dpjax.mcmc.draws import accepted_per_proposal, drawn_of, fill_gaps
 from dpjax.mcmc.fingerprint import asked_of
@@ -37,7 +47,7 @@ from dpjax.runtime.fingerprint import identify_keys
 from dpjax.runtime.progress import Progress, ShowProgress
 from dpjax.runtime.run import Status, at_work, check_run, finish, is_interrupted, looking_for_starts
 
-__all__ = ["begin", "sample_batch", "split_keys", "stack"]
+__all__ = ["begin", "make_batch_run", "sample_batch", "split_keys", "stack"]
 
 
 def sample_batch(
@@ -83,7 +93,8 @@ def sample_batch(
         Steps from one draw to the next.
     imputation
         As in `sample`; nothing may be left to the warm-up, whose choice could differ between releases: by default
-        `counts` of a table have windows of 16.
+        `counts` of a table have windows of 16. Where the records are summed out, windows are as long for all releases
+        as the longest.
     interweave
         As in `sample`; but noise is not moved with the parameters, as it is there for very many records.
     parameter_kernel
@@ -128,8 +139,9 @@ def sample_batch(
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
     given = check_releases(releases)
     with Progress(progress) as bar:
-        first = augment(model, given[0], imputation, interweave, parameter_kernel, allow_counts=counts_allowed)
-        first = with_refresh(first, refresh)
+        allowed = {"allow_counts": counts_allowed, "allow_sums": refresh is not True and not has_totals(given[0])}
+        first = augment(model, given[0], imputation, interweave, parameter_kernel, **allowed)
+        first = with_refresh(with_records(first, collect is not None), refresh)
         if imputation is not None:
             check_tuned(first.plan.imputation, imputation)
         check_derived(model)
@@ -139,10 +151,20 @@ def sample_batch(
         schedule, kept = make_schedule(num_warmup, num_samples, thin), None if collect is None else OfState(collect)
         problem = problems[0].planned(imputation=noisiest(problems).imputation_with_defaults)
         stacked = stack(check_formed([each.release for each in problems]))
-        run = BatchRun(problem=problem, releases=stacked, collect=kept, keys=keys, schedule=schedule, mesh=mesh)
+        run = make_batch_run(problem, releases=stacked, collect=kept, keys=keys, schedule=schedule, mesh=mesh)
         with at_work(None):
             status = finish(run, begin(run), None, bar)
+            while isinstance(wider := run.widened(status), BatchRun):
+                run = wider
+                status = finish(run, begin(run), None, bar)
     return make_batch_posterior(run, problems, status)
+
+
+def make_batch_run(problem: Problem, **given: Any) -> BatchRun:
+    """The run of a problem of one of the releases."""
+    if not problem.plan.sums_out:
+        return BatchRun(problem=problem, **given)
+    return AloneBatchRun(problem=problem, **given).settled()
 
 
 @dataclass(frozen=True)
@@ -175,10 +197,13 @@ def make_batch_posterior(run: BatchRun, problems: list[Problem], status: Status)
     warn_of_nonfinite(by_chain, stacklevel=4, sweeps=run.schedule[-1].thin)
     warn_of_room(run.releases, draws.reported, stacklevel=4)
     info = fill_gaps(draws.info)
-    per_record = accepted_per_proposal(to_host(status.chains.accepted), info, status, run.schedule[-1])
+    warn_of_left_out(info, stacklevel=4)
+    if not run.problem.plan.sums_out:
+        rates = accepted_per_proposal(to_host(status.chains.accepted), info, status, run.schedule[-1])
+        info = {**info, "acceptance_rate_per_record": rates}
     return BatchPosterior(
         draws=drawn_of(draws),
-        info={**info, "acceptance_rate_per_record": per_record},
+        info=info,
         collected=draws.collected,
         interrupted=interrupted,
         model=run.problem.given_model,
@@ -200,6 +225,11 @@ def split_keys(key: Key, numbers: Array, num_chains: int) -> RunKeys:
 
 def begin(run: BatchRun) -> Status:
     """The status before the first step."""
+    return run.begin(partial(find_and_open, run))
+
+
+def find_and_open(run: BatchRun) -> Status:
+    """The status before the first step, with chains at starts of positive density."""
     with looking_for_starts(run):
         return run.open(find_all(run, run.keys.starts), run.first_tuning(), run.first_refresh)
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,7 @@ from dpjax.base import Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters import ParameterKernel, Tuning, fit_step_size, fit_to_prior
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.refresh import Rates, RefreshTuning
+from dpjax.data_augmentation.summed_out import MarginalLikelihood
 from dpjax.mcmc.run import Collect, PosteriorRun, advance_chains, choose_capacity, tune_to_draws
 from dpjax.mcmc.step import Chains
 from dpjax.models.programs import jit_model
@@ -36,6 +37,13 @@ SIDE_BY_SIDE = 96
 
 CollectOfRelease = Callable[[PrivateRelease, GibbsState], Any]
 """``(release, state) -> pytree``: what to keep beside each draw."""
+
+
+class WithSums(NamedTuple):
+    """A release, and the likelihood of the parameters, which sweeps with the records summed out read."""
+
+    release: PrivateRelease
+    likelihood: MarginalLikelihood
 
 
 OF_RELEASE = ("release", "tuning", "refresh", "chain_keys", "chains")
@@ -70,8 +78,9 @@ def run_batch(
     def run_one(given: dict[str, Any]) -> Chunk:
         own = iter(given.pop("own"))
         parts = [leaf[0] if is_common else next(own) for leaf, is_common in zip(leaves, common, strict=True)]
-        own_release = jax.tree.unflatten(structure, parts)
-        collected = bind(collect, own_release)
+        own_release: Any = jax.tree.unflatten(structure, parts)
+        given_release, own_release = own_release if isinstance(own_release, WithSums) else (own_release, own_release)
+        collected = bind(collect, given_release)
         if rates is not None:
             given["refresh"] = given["refresh"]._replace(**rates._asdict())
         return advance_chains(model, plan, collected, capacity, None, release=own_release, steps=steps, **given)
@@ -149,10 +158,15 @@ class BatchRun(PosteriorRun):
 
     releases: PrivateRelease
 
+    @property
+    def swept(self) -> Any:
+        """The releases as sweeps read them, leaves [release, ...]."""
+        return self.releases
+
     @cached_property
     def common(self) -> tuple[bool, ...]:
         """Which leaves of the releases are the same for all, such as a scale: programs are faster where they know."""
-        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self.releases)]
+        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(self.swept)]
         return tuple(bool(np.all(leaf == leaf[:1])) for leaf in leaves)
 
     @cached_property
@@ -164,11 +178,16 @@ class BatchRun(PosteriorRun):
         )
         return choose_capacity(self.problem.model, bind(self.collect, self.problem.release), states)
 
+    @property
+    def most_together(self) -> int:
+        """The most releases that a device advances side by side."""
+        return most_together(self.keys.chains.shape[1], self.mesh)
+
     @cached_property
     def group(self) -> int:
         """How many releases of each device are advanced side by side."""
         number = len(self.keys.chains) // num_devices(self.mesh)
-        most = min(most_together(self.keys.chains.shape[1], self.mesh), number)
+        most = min(self.most_together, number)
         return max(size for size in range(1, most + 1) if number % size == 0)
 
     def static(self, status: Status) -> tuple[Any, ...]:
@@ -177,7 +196,7 @@ class BatchRun(PosteriorRun):
 
     def arguments(self, status: Status, length: int) -> dict[str, Any]:
         """Those of a run, with all releases and the rates that they share."""
-        shared = {"release": self.releases, "rates": rates_of(status.kernel.refresh)}
+        shared = {"release": self.swept, "rates": rates_of(status.kernel.refresh)}
         return super().arguments(status, length) | shared
 
     @cached_property

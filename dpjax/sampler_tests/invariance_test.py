@@ -86,8 +86,9 @@ def invariance_test(
         Whether to estimate the exact means and mean squares without bias as well, by coupled chains that start at
         draws. This takes longer, and needs a coupling for model and release; see `dpjax.coupling`.
     imputation
-        Of the sweep; see `dpjax.sample`. By default that of the draws, or the default one. A wrong kernel does not
-        detect its own error: if the kernel itself is in doubt, pass another.
+        Of the sweep; see `dpjax.sample`. By default that of the draws, or the default one; draws with the records
+        summed out are tested by sweeps that impute them. A wrong kernel does not detect its own error: if the kernel
+        itself is in doubt, pass another.
     interweave
         Of the sweep; see `dpjax.sample`.
     parameter_kernel
@@ -188,13 +189,17 @@ def check_number(num_samples: int | None, draws: Parameters) -> int:
 
 
 def choose_problem(posterior: Posterior, choices: dict[str, Any]) -> Problem:
-    """The problem with the plan of the draws, or the default if it is not known; another if any choice is given."""
-    if posterior.plan is not None and all(choice is None for choice in choices.values()):
+    """The problem with the plan of the draws, or the default if it is not known; another if any choice is given.
+
+    Draws with the records summed out are tested by sweeps that impute them.
+    """
+    chosen = any(choice is not None for choice in choices.values())
+    if posterior.plan is not None and not chosen and not posterior.plan.sums_out:
         problem = posterior.problem
     else:
         problem = augment(posterior.model, posterior.release, **choices, allow_counts=True)
     if problem.plan.sums_out:
-        remedy = "Pass imputation=dpjax.imwg(), to test that sampler."
+        remedy = "Leave imputation out, or pass dpjax.imwg()."
         fail("imputation", "records that are summed out", "latent data that are imputed", remedy)
     return problem
 

@@ -25,8 +25,9 @@ from dpjax._util.validation import check_count, check_hashable_function, check_k
 from dpjax.base import Array, Imputation, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.data_augmentation.plan import check_tuned
-from dpjax.data_augmentation.problem import Problem, augment, problem_of, with_equal_capacity
-from dpjax.mcmc.batch import begin, split_keys
+from dpjax.data_augmentation.problem import Problem, augment, problem_of, with_equal_capacity, with_records
+from dpjax.data_augmentation.summed_out.likelihood import has_totals
+from dpjax.mcmc.batch import begin, make_batch_run, split_keys
 from dpjax.mcmc.batch_run import BatchRun, most_together
 from dpjax.models.checks import check_fit, check_prior_is_drawn
 from dpjax.models.programs import jit_model
@@ -127,7 +128,7 @@ def sbc(
     quantities
         ``(parameters, records, release) -> dict`` of more arrays to rank. A function defined once compiles once.
     imputation
-        Of the sweep; see `dpjax.gibbs`.
+        Of the sweep; see `dpjax.sample`: by default the records are summed out where they are by default there.
     interweave
         Of the sweep; see `dpjax.gibbs`.
     parameter_kernel
@@ -165,7 +166,9 @@ def sbc(
     check_fit(model, release_design)
     check_prior_is_drawn(model)
     fitted = model if fit is None else fit
-    problem = augment(fitted, release_design, imputation, interweave, parameter_kernel)
+    choices = imputation, interweave, parameter_kernel
+    problem = augment(fitted, release_design, *choices, allow_sums=not has_totals(release_design))
+    problem = with_records(problem, wanted=True)
     check_tuned(problem.plan.imputation, imputation)
     check_same_parameters(model, fitted)
     true = problem if fit is None else problem_of(model, release_design, problem.plan)
@@ -271,8 +274,8 @@ def run_batch(design: CalibrationDesign, keys: Key, numbers: np.ndarray) -> Repl
     truth_key, chain_key, rank_key = keys
     releases, truths = simulate(design.model, design.ranked, truth_key, design.problem.release, numbers)
     run_keys = split_keys(chain_key, numbers, 1)
-    run = BatchRun(
-        problem=design.problem,
+    run = make_batch_run(
+        design.problem,
         releases=releases,
         collect=design.ranked,
         keys=run_keys,

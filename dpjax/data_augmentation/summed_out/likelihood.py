@@ -225,12 +225,25 @@ def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None
     return as_likelihood(alike, make_terms(alike.model, alike.release, parameters))
 
 
-def sum_out_each(model: Model, releases: Sequence[Any], parameters: Parameters | None = None) -> MarginalLikelihood:
-    """The likelihoods of several releases of one kind, leaves [release, ...], by sums over as many numbers each."""
+def has_totals(release: Any) -> bool:
+    """Whether totals of groups were released beside values of single records."""
+    return isinstance(release, Microdata) and release.summed is not None
+
+
+def sum_out_each(model: Model, releases: Sequence[Any], parameters: Sequence[Parameters | None]) -> MarginalLikelihood:
+    """The likelihoods of several releases of one kind, leaves [release, ...], by sums over as many numbers each.
+
+    Parameters
+    ----------
+    parameters
+        Parameters [draw, ...] of each release, to which windows of whole numbers are fitted; None for none.
+    """
     people = [as_microdata(release) for release in releases]
-    assert all(each.summed is None for each in people), "totals are added to one release alone"
+    if any(map(has_totals, people)):
+        remedy = "Use dpjax.sample for each, or impute the records: imputation=dpjax.imwg()."
+        fail("releases", "totals beside values of single records", "these values alone, to be summed over", remedy)
     alike = group_each(model, people)
-    terms = [make_terms(rows.model, rows.release, parameters) for rows in alike]
+    terms = [make_terms(rows.model, rows.release, near) for rows, near in zip(alike, parameters, strict=True)]
     length = max(each.length for each in terms)
     found = [as_likelihood(rows, each.padded(length)) for rows, each in zip(alike, terms, strict=True)]
     return jax.tree.map(lambda *leaves: jnp.stack([as_number(leaf) for leaf in leaves]), *found)

@@ -270,8 +270,10 @@ def measure(model: Model, terms: Terms, parameters: Parameters) -> Array:
 
 
 def length_of(reach: Reach) -> int:
-    """How long windows are that reach so far."""
-    return -(-(int(np.max(reach.high - reach.low)) + 1) // STEP) * STEP
+    """How long windows are that reach so far: one of four lengths between powers of two, or a multiple of `STEP`."""
+    width = int(np.max(reach.high - reach.low)) + 1
+    step = max(STEP, 2 ** (width.bit_length() - 3))
+    return -(-width // step) * step
 
 
 def make_windows(model: Model, release: Microdata, name: str, known: Records, reach: Reach, found: Look) -> Windows:

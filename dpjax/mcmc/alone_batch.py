@@ -1,0 +1,194 @@
+"""A run of a batch in which the records are summed out and the parameters move alone."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from dpjax._util.validation import fail
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.data_augmentation.parameters import Tuning
+from dpjax.data_augmentation.parameters.kernels import SteppedKernel
+from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out_each, summed_state
+from dpjax.data_augmentation.summed_out.likelihood import LEFT_OUT, MOST_LEFT_OUT
+from dpjax.mcmc.batch_run import BatchRun, WithSums
+from dpjax.mcmc.climb import Ascent, climb_to_modes, draw_candidates
+from dpjax.mcmc.run import Kernel
+from dpjax.mcmc.step import search_from
+from dpjax.models.programs import jit_model
+from dpjax.models.simulation import GibbsState
+from dpjax.models.unconstrained import constrain, to_vector
+from dpjax.numerics import take_entry
+from dpjax.runtime.devices import gather_to_host, platform_of
+from dpjax.runtime.run import Status
+
+__all__ = ["AloneBatchRun"]
+
+REACH, NUM_DRAWS = 3.0, 64
+"""Windows are fitted to points so many standard deviations around the modes, or later to so many draws."""
+
+MOST_ATTEMPTS = 2
+"""Most runs that are made again with wider windows."""
+
+NUMBERS_TOGETHER = 2**14
+"""Numbers of the windows or lists of the releases that a processor advances side by side."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AloneBatchRun(BatchRun):
+    """A run of a batch of parameters alone: each chain searches for its step size while it moves, in the warm-up.
+
+    Parameters
+    ----------
+    ascent
+        Where the climbs to the modes of each release have led to; None before.
+    likelihood
+        Those of all releases, leaves [release, ...]; None before the climbs.
+    attempt
+        How often the run was made again.
+    """
+
+    ascent: Ascent | None = None
+    likelihood: MarginalLikelihood | None = None
+    attempt: int = 0
+
+    @property
+    def swept(self) -> Any:
+        """See `BatchRun`."""
+        assert self.likelihood is not None
+        return WithSums(self.releases, self.likelihood)
+
+    @property
+    def most_together(self) -> int:
+        """See `BatchRun`: sums of all of them are to fit the cache of a processor."""
+        most = super().most_together
+        if platform_of(self.mesh) != "cpu" or self.likelihood is None:
+            return most
+        return max(1, min(most, NUMBERS_TOGETHER * len(self.keys.chains) // self.likelihood.terms.size))
+
+    def settled(self) -> "AloneBatchRun":
+        """The run with windows fitted to where the parameters of each release will be, and starts of all chains.
+
+        Raises
+        ------
+        ValueError
+            If the density of a release is not positive where its climbs end.
+        """
+        model, releases, num_chains = self.problem.model, self._each(), self.keys.chains.shape[1]
+        first = sum_out_each(model, releases, [None] * len(releases))
+        ascent = climb_all(model, first, self.keys.starts[0], num_chains)
+        fine = np.any(np.isfinite(ascent.log_density), axis=1)
+        if not np.all(fine):
+            number = int(np.argmin(fine))
+            given = f"release {number} of zero or undefined density at all modes climbed to from the prior"
+            remedy = "Check that the model, with parameters from the prior, can give such values."
+            fail("releases", given, "positive density somewhere", remedy)
+        if not first.is_approximate:
+            return replace(self, likelihood=first, ascent=ascent)
+        near = points_around(model, ascent)
+        fitted = sum_out_each(model, releases, [take_entry(near, number) for number in range(len(releases))])
+        return replace(self, likelihood=fitted, ascent=ascent)
+
+    def begin(self, look: Callable[[], Status]) -> Status:
+        """The status before the first step, with chains where they have climbed to."""
+        del look
+        assert self.ascent is not None
+        start = partial(start_all, self.problem.model, self.problem.plan)
+        return self.open(start(self.likelihood, self.ascent.starts), self.ascent.tuning, None)
+
+    def widened(self, status: Status) -> "AloneBatchRun | None":
+        """The run with windows fitted to the draws of one that left out too much, from where its chains are."""
+        left_out = status.draws.info.get(LEFT_OUT)
+        if not self.is_done(status) or self.attempt == MOST_ATTEMPTS or left_out is None:
+            return None
+        if np.max(left_out) <= MOST_LEFT_OUT:
+            return None
+        near = [worst_draws(take_entry(status.draws, number)) for number in range(len(left_out))]
+        assert self.ascent is not None
+        starts = gather_to_host(self.mesh, status.chains.state).parameters
+        return replace(
+            self,
+            likelihood=sum_out_each(self.problem.model, self._each(), near),
+            ascent=self.ascent._replace(starts=starts, tuning=status.kernel.tuning),
+            attempt=self.attempt + 1,
+        )
+
+    def before_draws(self, segment: int, kernel: Kernel, state: GibbsState) -> Status:
+        """The status at the start of a segment, without room for draws, with a new search in the warm-up."""
+        status = super().before_draws(segment, kernel, state)
+        if kernel.tuning is None or not isinstance(self.problem.plan.parameter_kernel, SteppedKernel):
+            return status
+        num_chains, is_on = self.keys.chains.shape[1], self.schedule[segment].phase == "warm-up"
+        searches = [search_from(step_size, num_chains, is_on) for step_size in np.asarray(kernel.tuning.step_size)]
+        search = jax.tree.map(lambda *leaves: np.stack(leaves), *searches)
+        return status._replace(chains=status.chains._replace(search=search))
+
+    def adapt_step(self, segment: int, tuning: Tuning | None, state: GibbsState) -> Tuning | None:
+        """The tuning as it is: the step sizes were found by the chains."""
+        return tuning
+
+    def adapt_kernel(self, status: Status) -> Kernel:
+        """The kernel of the next segment, with the step sizes that each release has found in the mean."""
+        search, tuning = status.chains.search, status.kernel.tuning
+        if search is not None:
+            found = np.mean(np.asarray(gather_to_host(self.mesh, search).averaging.log_step_size_avg), axis=1)
+            tuning = tuning._replace(step_size=jnp.asarray(np.exp(found), tuning.step_size.dtype))
+        return super().adapt_kernel(status._replace(kernel=status.kernel._replace(tuning=tuning)))
+
+    def _each(self) -> list[Any]:
+        return [take_entry(self.releases, number) for number in range(len(self.keys.chains))]
+
+
+def worst_draws(draws: Any) -> Parameters:
+    """Draws [draw, ...] of one release at which sums left out most, and some others."""
+    left_out = draws.info[LEFT_OUT]
+    worst = np.argsort(left_out, axis=None)[::-1]
+    places = np.unravel_index(worst[:: max(len(worst) // NUM_DRAWS, 1)], left_out.shape)
+    return {name: jnp.asarray(leaf[places]) for name, leaf in draws.parameters.items()}
+
+
+@partial(jit_model, static_argnames=("plan",))
+def start_all(model: Model, plan: Any, likelihood: MarginalLikelihood, starts: Parameters) -> GibbsState:
+    """The states [release, chain, ...] at parameters."""
+    del model
+
+    def of_release(given: tuple[MarginalLikelihood, Parameters]) -> GibbsState:
+        return jax.vmap(lambda one: summed_state(plan, one, given[0]))(given[1])
+
+    states: GibbsState = jax.lax.map(of_release, (likelihood, starts))
+    return states
+
+
+@partial(jit_model, static_argnames=("num_chains",))
+def climb_all(model: Model, likelihoods: MarginalLikelihood, keys: Key, num_chains: int) -> Ascent:
+    """The modes of each release [release, ...] that chains climb to from the prior."""
+
+    def climb(given: tuple[MarginalLikelihood, Key]) -> Ascent:
+        draw_key, climb_key = jax.random.split(given[1])
+        prior, candidates = draw_candidates(model, draw_key, num_chains)
+        return climb_to_modes(model, given[0], climb_key, prior, candidates, None)
+
+    found: Ascent = jax.lax.map(climb, (likelihoods, keys))
+    return found
+
+
+@jit_model
+def points_around(model: Model, ascent: Ascent) -> Parameters:
+    """The modes of each release, and points some standard deviations around the best of them [release, point, ...]."""
+
+    def of_release(one: Ascent) -> Parameters:
+        _, unravel = to_vector(model, jax.tree.map(lambda leaf: leaf[0], one.modes))
+        steps = REACH * one.tuning.factor.T
+
+        def at(step: Array) -> Parameters:
+            return constrain(model, unravel(one.tuning.location + step))
+
+        around = jax.vmap(at)(jnp.concatenate([steps, -steps]))
+        return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), one.modes, around)
+
+    found: Parameters = jax.vmap(of_release)(ascent)
+    return found
