@@ -24,7 +24,6 @@ from dpjax.data_augmentation.problem import (
     with_refresh,
 )
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
-from dpjax.data_augmentation.summed_out.likelihood import has_totals
 from dpjax.diagnostics.warnings import warn_of_nonfinite
 from dpjax.mcmc.alone import warn_of_left_out
 from dpjax.mcmc.alone_batch import AloneBatchRun
@@ -139,7 +138,7 @@ def sample_batch(
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
     given = check_releases(releases)
     with Progress(progress) as bar:
-        allowed = {"allow_counts": counts_allowed, "allow_sums": refresh is not True and not has_totals(given[0])}
+        allowed = {"allow_counts": counts_allowed, "allow_sums": refresh is not True and given[0].summed is None}
         first = augment(model, given[0], imputation, interweave, parameter_kernel, **allowed)
         first = with_refresh(with_records(first, collect is not None), refresh)
         if imputation is not None:

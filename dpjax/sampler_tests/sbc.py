@@ -26,7 +26,6 @@ from dpjax.base import Array, Imputation, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.data_augmentation.plan import check_tuned
 from dpjax.data_augmentation.problem import Problem, augment, problem_of, with_equal_capacity, with_records
-from dpjax.data_augmentation.summed_out.likelihood import has_totals
 from dpjax.mcmc.batch import begin, make_batch_run, split_keys
 from dpjax.mcmc.batch_run import BatchRun, most_together
 from dpjax.models.checks import check_fit, check_prior_is_drawn
@@ -167,7 +166,7 @@ def sbc(
     check_prior_is_drawn(model)
     fitted = model if fit is None else fit
     choices = imputation, interweave, parameter_kernel
-    problem = augment(fitted, release_design, *choices, allow_sums=not has_totals(release_design))
+    problem = augment(fitted, release_design, *choices, allow_sums=release_design.summed is None)
     problem = with_records(problem, wanted=True)
     check_tuned(problem.plan.imputation, imputation)
     check_same_parameters(model, fitted)

@@ -225,11 +225,6 @@ def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None
     return as_likelihood(alike, make_terms(alike.model, alike.release, parameters))
 
 
-def has_totals(release: Any) -> bool:
-    """Whether totals of groups were released beside values of single records."""
-    return isinstance(release, Microdata) and release.summed is not None
-
-
 def sum_out_each(model: Model, releases: Sequence[Any], parameters: Sequence[Parameters | None]) -> MarginalLikelihood:
     """The likelihoods of several releases of one kind, leaves [release, ...], by sums over as many numbers each.
 
@@ -239,7 +234,7 @@ def sum_out_each(model: Model, releases: Sequence[Any], parameters: Sequence[Par
         Parameters [draw, ...] of each release, to which windows of whole numbers are fitted; None for none.
     """
     people = [as_microdata(release) for release in releases]
-    if any(map(has_totals, people)):
+    if any(each.summed is not None for each in people):
         remedy = "Use dpjax.sample for each, or impute the records: imputation=dpjax.imwg()."
         fail("releases", "totals beside values of single records", "these values alone, to be summed over", remedy)
     alike = group_each(model, people)
