@@ -87,3 +87,11 @@ def test_sums_of_whole_noise_have_its_variance(mechanism):
     variance = jnp.sum(whole**2 * jnp.exp(mechanism.log_noise(whole)))
     factor = sites["s_scale"]["value"] if "s_scale" in sites else jnp.ones(1)
     np.testing.assert_allclose(sites["s"]["fn"].covariance_matrix, (variance * factor)[None], rtol=1e-4)
+
+
+def test_values_of_single_records_have_another_factor():
+    release = dpjax.LocalRelease([1.0], dpjax.Laplace(1.0), "y")
+    with pytest.raises(
+        TypeError, match=r"release: given a LocalRelease; .* dpjax\.marginal_likelihood .* numpyro\.factor"
+    ):
+        release_factor("s", release, jnp.zeros(1), jnp.eye(1))

@@ -15,6 +15,8 @@ from dpjax.release.summed import as_sum
 
 __all__ = ["release_factor"]
 
+OF_RECORDS = "For values of single records, pass their dpjax.marginal_likelihood at the parameters to numpyro.factor."
+
 
 def release_factor(name: str, release: Release, mean: Any, covariance: Any) -> None:
     """Observe a released sum inside a NumPyro model, with the sum of the records taken to be Normal given parameters.
@@ -59,7 +61,7 @@ def release_factor(name: str, release: Release, mean: Any, covariance: Any) -> N
     """
     if not isinstance(name, str):
         fail("name", name_of(name), "the name of a site", "Pass a string.", error=TypeError)
-    release = as_sum(release)
+    release = as_sum(release, OF_RECORDS)
     size = release.value.size
     mean, covariance = (
         check_shape(argument, value, shape)
