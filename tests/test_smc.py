@@ -174,8 +174,8 @@ def test_the_prior_probability_of_the_support() -> None:
     for rounds, tolerance in ((1_000, 0.0), (3, 1 / size)):
         took = rng.geometric(chance, size=(20_000, size))
         possible, draws = took <= rounds, np.minimum(took, rounds).sum(axis=1)
-        searches = sampler.Search(None, jnp.asarray(possible), jnp.asarray(draws), jnp.array(0))
-        axes = sampler.Search(None, 0, 0, None)
+        searches = sampler.PowerSearch(None, jnp.asarray(possible), jnp.asarray(draws), jnp.array(0))
+        axes = sampler.PowerSearch(None, 0, 0, None)
         found = np.exp(jax.vmap(sampler.log_excess, in_axes=(axes,))(searches)) * possible.mean(axis=1)
         error = found.std() / np.sqrt(len(found))
         assert abs(found.mean() - chance) < 4 * error + tolerance * chance

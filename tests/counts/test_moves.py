@@ -131,11 +131,11 @@ def test_windows_hold_the_law_given_the_parameters(name: str) -> None:
     check_windows(build(name, PARAMETERS[name]))
 
 
-def sweep_from_tables(built: Built, number: int = 3) -> Iterator[core.State]:
+def sweep_from_tables(built: Built, number: int = 3) -> Iterator[core.CountState]:
     """The states after a sweep from each of a few tables."""
 
     @jax.jit
-    def sweep(counts: jax.Array, keys: jax.Array) -> core.State:
+    def sweep(counts: jax.Array, keys: jax.Array) -> core.CountState:
         state = core.state_at(built.target, counts)
         for key, move in zip(keys, built.moves, strict=True):
             state, _ = core.move_all(built.target, move, state, draw_proposals(key, move))

@@ -71,7 +71,7 @@ def compile_windows(built: Built, groups: drawn_moves.Groups) -> Callable:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(drawn_moves, "choose_places", lambda *rest: places)
             patch.setattr(core, "choose_steps", lambda weights, uniform: seen.append(weights) or 0)
-            drawn_moves.meet(built.target, groups, move, core.state_at(built.target, counts), held, draws)
+            drawn_moves.move_in_window(built.target, groups, move, core.state_at(built.target, counts), held, draws)
         return seen.pop(), draws.offset
 
     return windows
@@ -133,7 +133,7 @@ def test_a_pair_whose_chance_is_forgotten_is_noticed(monkeypatch: pytest.MonkeyP
 
 def test_sums_and_numbers_of_occupied_cells_are_carried_along() -> None:
     built, groups = build("row totals"), groups_of("row totals")
-    sweep = jax.jit(partial(drawn_moves.meet_all, built.target, groups, WIDTH))
+    sweep = jax.jit(partial(drawn_moves.move_in_windows, built.target, groups, WIDTH))
     for place, counts in enumerate(tables_of(built.exact, 5)):
         state, changed, met = sweep(core.state_at(built.target, jnp.asarray(counts)), jax.random.key(place))
         jax.tree.map(np.testing.assert_array_equal, state, core.state_at(built.target, state.counts))
