@@ -20,7 +20,7 @@ from dpjax.likelihood.surface import Surface
 from dpjax.mechanisms.base import parts_of
 from dpjax.release import PrivateRelease
 
-__all__ = ["ConfidenceIntervals", "Ends", "bootstrap_ends", "check_resampling", "profile_ends", "wald_ends"]
+__all__ = ["ConfidenceIntervals", "IntervalEnds", "bootstrap_ends", "check_resampling", "profile_ends", "wald_ends"]
 
 REACHES = (0.5, 1.0, 1.5, 2.2)
 """The points of a profile, in half widths of the normal approximation on each side."""
@@ -35,7 +35,7 @@ PROFILE_STEPS, REFIT_STEPS = 8_192, 4_096
 """How many sweeps each of them makes at most."""
 
 
-class Ends(NamedTuple):
+class IntervalEnds(NamedTuple):
     """The ends [p] of intervals, their Monte Carlo errors, and remarks.
 
     Attributes
@@ -112,12 +112,12 @@ class ConfidenceIntervals:
 
 def wald_ends(
     estimate: np.ndarray, errors: np.ndarray, replicates: tuple[np.ndarray, np.ndarray], level: float
-) -> Ends:
+) -> IntervalEnds:
     """Estimates [p] plus and minus so many standard errors [p], with replicates [group, p] of both."""
     factor = scipy.stats.norm.ppf((1 + level) / 2)
     estimates, widths = replicates
     ends = (estimate - factor * errors, estimate + factor * errors)
-    return Ends(*ends, jackknife(estimates - factor * widths), jackknife(estimates + factor * widths))
+    return IntervalEnds(*ends, jackknife(estimates - factor * widths), jackknife(estimates + factor * widths))
 
 
 class Path(NamedTuple):
@@ -157,7 +157,7 @@ class Path(NamedTuple):
         return np.where(self.constant[:, None], estimate[:, None], ends)
 
 
-def profile_ends(surface: Surface, key: Key, fitted: Optimum, level: float, num_steps: int) -> Ends:
+def profile_ends(surface: Surface, key: Key, fitted: Optimum, level: float, num_steps: int) -> IntervalEnds:
     """The ends of the values that a likelihood-ratio test of this level does not reject.
 
     The slope of the profile log-likelihood in a quantity is the multiplier of the fits that hold it. It is interpolated
@@ -183,7 +183,7 @@ def profile_ends(surface: Surface, key: Key, fitted: Optimum, level: float, num_
     middle = np.where(known, ends, 0.0)
     errors = np.where(known, jackknife(np.where(known & np.isfinite(others), others, middle)), np.nan)
     (lower, upper), (lower_error, upper_error) = ends.T, errors.T
-    return Ends(lower, upper, lower_error, upper_error, remarks_of(ends, found))
+    return IntervalEnds(lower, upper, lower_error, upper_error, remarks_of(ends, found))
 
 
 def with_few_chains(surface: Surface) -> Surface:
@@ -249,7 +249,9 @@ def check_resampling(release: PrivateRelease) -> None:
         fail("method", "'bootstrap' with known totals", "a release all of whose values are noisy", remedy)
 
 
-def bootstrap_ends(surface: Surface, key: Any, fitted: Optimum, level: float, num_refits: int, num_steps: int) -> Ends:
+def bootstrap_ends(
+    surface: Surface, key: Any, fitted: Optimum, level: float, num_refits: int, num_steps: int
+) -> IntervalEnds:
     """The quantiles of estimates [refit, p] from releases simulated at the estimate."""
     simulate_key, climb_key = key
     few = with_few_chains(surface)
@@ -267,7 +269,7 @@ def bootstrap_ends(surface: Surface, key: Any, fitted: Optimum, level: float, nu
     estimates, _ = surface.natural(found.vectors)
     tail = (1 - level) / 2
     lower, upper = (quantile_with_error(estimates, share) for share in (tail, 1 - tail))
-    return Ends(lower[0], upper[0], lower[1], upper[1], remarks_of(np.zeros((1, 2)), found))
+    return IntervalEnds(lower[0], upper[0], lower[1], upper[1], remarks_of(np.zeros((1, 2)), found))
 
 
 def quantile_with_error(estimates: np.ndarray, share: float) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ from dpjax.diagnostics.summary import Summary, tabulate
 from dpjax.likelihood.evidence import estimate_log_likelihood
 from dpjax.likelihood.intervals import (
     ConfidenceIntervals,
-    Ends,
+    IntervalEnds,
     bootstrap_ends,
     check_resampling,
     profile_ends,
@@ -177,7 +177,7 @@ class MaximumLikelihood:
         lower, upper, lower_error, upper_error = (self.fitted.surface.unravel(part) for part in ends[:4])
         return ConfidenceIntervals(lower, upper, lower_error, upper_error, level, method, ends.remarks)
 
-    def _ends(self, level: float, method: IntervalMethod, num_refits: int) -> Ends:
+    def _ends(self, level: float, method: IntervalMethod, num_refits: int) -> IntervalEnds:
         made = self.fitted
         if method == "wald":
             return wald_ends(*natural_scale(made.surface, made.climb), level)

@@ -21,7 +21,7 @@ CASES = ("skewed", "known columns", "naive Bayes", "row totals", "uniform size",
 QUICK = CASES[:3]
 
 
-def groups_of(name: str) -> drawn_moves.Groups:
+def groups_of(name: str) -> drawn_moves.MoveGroups:
     case = cases.build(name)
     return make_groups(table_of(count_form(case.model, case.release)[1]), True)
 
@@ -31,7 +31,7 @@ def chances(is_occupied: np.ndarray) -> np.ndarray:
     return (is_occupied + 1 / len(is_occupied)) / (is_occupied.sum() + 1)
 
 
-GROUPS = drawn_moves.Groups(np.array([0, 1] * 3 + [-1] + [0] * 20), np.array([[0, 1]]))
+GROUPS = drawn_moves.MoveGroups(np.array([0, 1] * 3 + [-1] + [0] * 20), np.array([[0, 1]]))
 COUNTS = np.array([0, 4, 2, 0, 1, 7, 5] + [0] * 18 + [3, 1])
 
 
@@ -59,7 +59,7 @@ def test_cells_are_drawn_with_the_chance_that_the_formula_says() -> None:
 CHOOSE = jax.jit(drawn_moves.choose_places)
 
 
-def compile_windows(built: Built, groups: drawn_moves.Groups) -> Callable:
+def compile_windows(built: Built, groups: drawn_moves.MoveGroups) -> Callable:
     """The log-weights [g, W + 1] of a batch's windows and their offsets [g], of counts, the batch and places [g, 2]."""
     move = drawn_moves.template(built.target, drawn_moves.PAIR_SIGNS, groups.batches.shape[1], WIDTH)
 
@@ -78,7 +78,7 @@ def compile_windows(built: Built, groups: drawn_moves.Groups) -> Callable:
 
 
 def window_of_pair(
-    windows: Callable, groups: drawn_moves.Groups, counts: np.ndarray, pair: np.ndarray
+    windows: Callable, groups: drawn_moves.MoveGroups, counts: np.ndarray, pair: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The log-weights of the window of one pair around its present counts, and the tables there [W + 1, c]."""
     label = groups.label[pair[0]]

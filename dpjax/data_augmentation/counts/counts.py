@@ -19,7 +19,7 @@ from dpjax._util.validation import check_count, fail, is_traced
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
 from dpjax.data_augmentation.counts.drawn_moves import (
     SWAP_ROUNDS,
-    Groups,
+    MoveGroups,
     SwapCells,
     find_corners,
     find_groups,
@@ -320,7 +320,7 @@ def make_corners(table: Table) -> tuple[SwapCells, ...]:
 
 
 @lru_cache(maxsize=64)
-def make_groups(table: Table, collapsed: bool) -> Groups | None:
+def make_groups(table: Table, collapsed: bool) -> MoveGroups | None:
     """The groups within which occupied cells meet, if there are any."""
     sums = (*table.noisy, *gamma_sums(table, collapsed), *table.entangled)
     return find_groups(table.fibre.groups, table.noisy, sums)

@@ -28,7 +28,7 @@ from dpjax.data_augmentation.counts.moves import (
 from dpjax.data_augmentation.counts.sums import CellSums
 
 __all__ = [
-    "Groups",
+    "MoveGroups",
     "SwapCells",
     "batch_at",
     "find_corners",
@@ -196,7 +196,7 @@ def cells_at(corners: SwapCells, draws: SwapDraws) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class MoveGroups:
     """Groups of cells that may be exchanged one for one.
 
     Parameters
@@ -254,7 +254,7 @@ class PairDraws(NamedTuple):
     uniform: Array
 
 
-def find_groups(labels: np.ndarray, parts: Sequence[CellSums], sums: Sequence[CellSums]) -> Groups | None:
+def find_groups(labels: np.ndarray, parts: Sequence[CellSums], sums: Sequence[CellSums]) -> MoveGroups | None:
     """The groups of exchangeable cells `labels` [c]; a single one is cut into what sums of several cells hold together.
 
     None if no group has two cells.
@@ -276,7 +276,7 @@ def find_groups(labels: np.ndarray, parts: Sequence[CellSums], sums: Sequence[Ce
     level = spread_out(places, int(np.max(labels)) + 1)
     batches = [np.flatnonzero(level == one) for one in range(int(level.max()) + 1)]
     widest = max(map(len, batches))
-    return Groups(labels, np.stack([np.pad(one, (0, widest - len(one)), constant_values=-1) for one in batches]))
+    return MoveGroups(labels, np.stack([np.pad(one, (0, widest - len(one)), constant_values=-1) for one in batches]))
 
 
 def number(rows: np.ndarray) -> np.ndarray:
@@ -301,7 +301,7 @@ def places_of(sums: CellSums, labels: np.ndarray) -> csr_array:
 
 
 def move_in_windows(
-    target: CountTarget, groups: Groups, width: int, state: CountState, key: Key
+    target: CountTarget, groups: MoveGroups, width: int, state: CountState, key: Key
 ) -> tuple[CountState, Array, Array]:
     """The state after all rounds of a sweep, how many moves changed it [] and how many there were []."""
     move = template(target, PAIR_SIGNS, groups.batches.shape[1], width)
@@ -316,12 +316,12 @@ def move_in_windows(
     return state, jnp.sum(changed), jnp.sum(met)
 
 
-def find_occupied(groups: Groups, counts: Array) -> Array:
+def find_occupied(groups: MoveGroups, counts: Array) -> Array:
     """Whether the cells of each group are occupied, 0 or 1 [group, block, 16]."""
     return ((counts[groups.cells] > 0) & groups.is_cell).astype(jnp.int32)
 
 
-def draw_round(key: Key, groups: Groups, width: int) -> PairDraws:
+def draw_round(key: Key, groups: MoveGroups, width: int) -> PairDraws:
     """The random numbers of a round."""
     batch_key, rank_key, cell_key, offset_key, uniform_key = jax.random.split(key, 5)
     batches, size = groups.batches.shape
@@ -335,7 +335,7 @@ def draw_round(key: Key, groups: Groups, width: int) -> PairDraws:
 
 
 def move_in_window(
-    target: CountTarget, groups: Groups, move: Move, state: CountState, occupied: Array, draws: PairDraws
+    target: CountTarget, groups: MoveGroups, move: Move, state: CountState, occupied: Array, draws: PairDraws
 ) -> tuple[CountState, Array, Array, Array]:
     """The state after a move of one pair in each group of a batch, and which cells are then occupied.
 

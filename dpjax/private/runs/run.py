@@ -27,7 +27,7 @@ __all__ = [
     "Interruption",
     "PrivateRun",
     "PrivateStatus",
-    "Totals",
+    "RunTotals",
     "choose_capacity",
     "finish",
     "log_priors",
@@ -75,7 +75,7 @@ class PrivateRun:
         return target
 
 
-class Totals(NamedTuple):
+class RunTotals(NamedTuple):
     """Sums over iterations of a chain []: how many were accepted, and the diagnostics that are not private."""
 
     accepted: Array
@@ -101,7 +101,7 @@ class PrivateStatus(NamedTuple):
 
     states: Any
     draws: Any
-    totals: Totals
+    totals: RunTotals
     done: int
     parts: Mapping[str, int]
 
@@ -114,7 +114,7 @@ def open_status(target: Target, states: Any, num_chains: int) -> PrivateStatus:
         jax.eval_shape(target.terms.constrain, position),
     )
     zero: Any = np.zeros(num_chains, target.weights.dtype)
-    return PrivateStatus(states, draws, Totals(zero, NotPrivate(zero, zero)), 0, {})
+    return PrivateStatus(states, draws, RunTotals(zero, NotPrivate(zero, zero)), 0, {})
 
 
 def choose_capacity(iterations: int, thin: int) -> int:
@@ -195,7 +195,7 @@ class PrivateDraw(NamedTuple):
     """What is kept of a draw: the parameters on the reported scale, and sums over the iterations since the last one."""
 
     parameters: Any
-    totals: Totals
+    totals: RunTotals
 
 
 def as_drawn(buffers: PrivateDraw, number: int) -> PrivateDraw:
@@ -255,11 +255,11 @@ def run_chunk(
     """
     algorithm = build(target)
 
-    def step(key: Key, state: Any) -> tuple[Any, Totals]:
+    def step(key: Key, state: Any) -> tuple[Any, RunTotals]:
         state, info = algorithm.step(key, state)
-        return state, Totals(info.is_accepted.astype(info.not_private.clipped_ratios.dtype), info.not_private)
+        return state, RunTotals(info.is_accepted.astype(info.not_private.clipped_ratios.dtype), info.not_private)
 
-    def keep(state: Any, totals: Totals) -> PrivateDraw:
+    def keep(state: Any, totals: RunTotals) -> PrivateDraw:
         return PrivateDraw(target.terms.constrain(state.position), totals)
 
     return make_draws(

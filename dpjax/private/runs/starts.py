@@ -10,7 +10,7 @@ from dpjax._util.validation import fail
 from dpjax.private.arguments import check_numbers
 from dpjax.private.kernels.base import NotPrivate, PrivateKernel, signature
 from dpjax.private.runs.draws import PrivateDraws
-from dpjax.private.runs.run import PrivateStatus, Totals, log_priors, open_status, start_chains, to_device
+from dpjax.private.runs.run import PrivateStatus, RunTotals, log_priors, open_status, start_chains, to_device
 
 __all__ = ["begin"]
 
@@ -44,7 +44,7 @@ def go_on(kernel: PrivateKernel, earlier: PrivateDraws, thin: int) -> PrivateSta
         remedy = "Start a new run at positions=result.final_states.position."
         fail("positions", given, f"one with states {type(expected).__name__} of the same shapes", remedy)
     sums: list[Any] = [rate * earlier.num_iterations for rate in earlier.not_private]
-    totals = Totals(sums[0], NotPrivate(*sums[1:]))
+    totals = RunTotals(sums[0], NotPrivate(*sums[1:]))
     return PrivateStatus(to_device(earlier.final_states), earlier.draws, totals, earlier.num_iterations, earlier.parts)
 
 
