@@ -194,8 +194,10 @@ def _calls_below_the_user() -> int:
 def fail_on_record(statistic: Any, fields: dict[str, Any], error: Exception) -> NoReturn:
     """Raise for a user's statistic that cannot take a record of these fields."""
     described = ", ".join(f"{name}: {field.dtype}{list(field.shape)}" for name, field in sorted(fields.items()))
-    problem = f"no field {error}" if isinstance(error, KeyError) else summarize_error(error)
-    remedy = f"One record has {described}."
+    is_absent = isinstance(error, KeyError)
+    problem = f"no field {error}" if is_absent else summarize_error(error)
+    covariates = " To make a covariate a field, name it in `records` of from_numpyro, or in `fields` of a formula."
+    remedy = f"One record has {described}.{covariates * is_absent}"
     fail("statistic", f"{name_of(statistic)}, which found {problem}", "a function of one record of the model", remedy)
 
 

@@ -15,7 +15,7 @@ from scipy import special, stats
 import dpjax
 from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.summed_out import trees
-from dpjax.data_augmentation.summed_out.groups import Groups
+from dpjax.data_augmentation.summed_out.groups import GroupedTerms
 from dpjax.numerics.convolution import convolve
 
 STATE = np.array([0, 1, 0, 1, 0, 0])
@@ -131,7 +131,7 @@ def test_a_total_of_one_area_is_a_second_channel(model):
 
 def test_a_group_total_that_counts_twice_is_noticed(model):
     likelihood = dpjax.marginal_likelihood(model, beside(LOCAL["noisy"][0], TOTALS["real"][1], TOTALS["real"][0]))
-    assert isinstance(likelihood.terms, Groups)
+    assert isinstance(likelihood.terms, GroupedTerms)
     twice = replace(likelihood, terms=replace(likelihood.terms, log_total=2 * likelihood.terms.log_total))
     right = expected("noisy", "real", 1.0)
     assert abs(float(likelihood(at(1.0))) - right) < 1e-3

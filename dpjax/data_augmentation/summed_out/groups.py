@@ -25,7 +25,7 @@ from dpjax.data_augmentation.summed_out.terms import Listed, Terms, Windows
 from dpjax.numerics.convolution import convolve, piece
 from dpjax.numerics.selection import select_index, select_indices, select_weight
 
-__all__ = ["Groups", "count_products"]
+__all__ = ["GroupedTerms", "count_products"]
 
 NUM_TILTS, MOST_CHANGE = 10, 20.0
 """Steps of the search for λ, and the largest of them."""
@@ -34,7 +34,7 @@ LEAST_SLOPE = 0.05
 """Least slope of the log-odds of the mean in λ that a step assumes."""
 
 
-class Groups(Terms):
+class GroupedTerms(Terms):
     """Records whose hidden numbers are summed over, beside totals of groups of them.
 
     The groups are side by side and have as many *leaves* each: records with more than one possible number, and padding.
@@ -177,7 +177,7 @@ class Tree(NamedTuple):
 def grow_tree(
     widths: tuple[tuple[int, int], ...], leaves: Array, starts: tuple[Array, ...], root: Array, log_total: Array
 ) -> Tree:
-    """The tree of one group, given the log-weights [leaf, number] of its leaves; see `Groups`."""
+    """The tree of one group, given the log-weights [leaf, number] of its leaves; see `GroupedTerms`."""
     sums = (root + jnp.arange(len(log_total))).astype(leaves.dtype)
     tilt = jax.lax.stop_gradient(find_tilt(*jax.lax.stop_gradient((leaves, sums, log_total))))
     nodes, log_scale = scale(leaves + tilt * jnp.arange(leaves.shape[1], dtype=leaves.dtype)[None])

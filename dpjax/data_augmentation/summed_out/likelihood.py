@@ -13,11 +13,11 @@ from dpjax._util.pytree import PyTree
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.records.microdata import cross, hidden_fields, split_hidden
-from dpjax.data_augmentation.summed_out.groups import Groups
+from dpjax.data_augmentation.summed_out.groups import GroupedTerms
 from dpjax.data_augmentation.summed_out.normal_fields import NormalFields, are_normal
 from dpjax.data_augmentation.summed_out.rows import Rows, group_each, group_records
 from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, Terms, Windows
-from dpjax.data_augmentation.summed_out.totals import Totals, check_straight, find_totals, limited
+from dpjax.data_augmentation.summed_out.totals import GroupTotals, check_straight, find_totals, limited
 from dpjax.data_augmentation.summed_out.trees import with_totals
 from dpjax.data_augmentation.summed_out.windows import first_windows, fit_windows, thin_windows
 from dpjax.mechanisms.base import draws_latent_normal
@@ -26,7 +26,7 @@ from dpjax.models.positions import check_parameters
 from dpjax.models.programs import as_number, jit_model
 from dpjax.models.simulation import draw_position
 from dpjax.numerics import leading_size
-from dpjax.release import LocalRelease, Microdata, PrivateRelease
+from dpjax.release import Microdata, PrivateRelease
 
 __all__ = ["MarginalLikelihood", "marginal_likelihood", "obstacle_to_sums", "sum_out", "sum_out_each", "thin"]
 
@@ -181,7 +181,7 @@ def num_draws_of(parameters: Any) -> tuple[int, ...]:
 
 def obstacle_to_sums(model: Model, release: PrivateRelease) -> str:
     """What is in the way of summing the records out; empty if nothing is."""
-    if not isinstance(release, (LocalRelease, Microdata)):
+    if not release.fields:
         return "a sum over the records"
     people = as_microdata(release)
     hidden = hidden_fields(model, people)
@@ -208,9 +208,7 @@ def has_closed_form(model: Model, release: Microdata) -> bool:
 
 def as_microdata(release: Any) -> Microdata:
     """The release as microdata, of one field if it is a local release."""
-    if isinstance(release, Microdata):
-        return release
-    return Microdata({release.field: release})
+    return release if isinstance(release, Microdata) else Microdata(release.fields)
 
 
 def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None = None) -> MarginalLikelihood:
@@ -254,12 +252,12 @@ def sum_out_beside_totals(model: Model, people: Microdata, parameters: Parameter
     totals = totals_beside(model, people)
     assert not isinstance(totals, str), "there is no obstacle"
     terms = make_terms(model, limited(people, totals), parameters, partial(with_totals, totals))
-    assert isinstance(terms, Groups)
+    assert isinstance(terms, GroupedTerms)
     check_straight(model, people, totals, terms.records)
     return MarginalLikelihood(model, terms, jnp.ones(people.n), jnp.arange(people.n))
 
 
-def totals_beside(model: Model, people: Microdata) -> Totals | str:
+def totals_beside(model: Model, people: Microdata) -> GroupTotals | str:
     """The totals of groups beside what was released of each record, or in words what is in the way of them."""
     hidden = hidden_fields(model, people)
     groups, others = split_hidden(model, people, hidden)

@@ -22,7 +22,7 @@ from dpjax.models.simulation import draw_position
 from dpjax.release import Microdata, Release
 from dpjax.release.fields import FieldValues
 
-__all__ = ["Totals", "check_straight", "find_totals", "limited"]
+__all__ = ["GroupTotals", "check_straight", "find_totals", "limited"]
 
 FEW = np.array([0, 1, 7])
 """Numbers at which contributions are looked at where the possible ones are not listed."""
@@ -31,7 +31,7 @@ NEAR = np.unique(np.concatenate([np.arange(64), np.round(1.05 ** np.arange(84, 4
 """Distances from the best total at which the density of what was released is looked at."""
 
 
-class Totals(NamedTuple):
+class GroupTotals(NamedTuple):
     """Totals of groups of records.
 
     Attributes
@@ -138,7 +138,7 @@ class Totals(NamedTuple):
         return np.where(unlimited, np.sum(np.where(infinite, ends, 0.0)), others)
 
 
-def find_totals(model: Model, release: Microdata, hidden: dict[str, Any], listed: Records | None) -> Totals | str:
+def find_totals(model: Model, release: Microdata, hidden: dict[str, Any], listed: Records | None) -> GroupTotals | str:
     """The totals beside what was released of the records, or in words what is in the way of summing these out.
 
     Parameters
@@ -176,7 +176,7 @@ def find_totals(model: Model, release: Microdata, hidden: dict[str, Any], listed
         least, most = np.maximum(least, numbers[0]), np.minimum(most, numbers[-1])
     elif np.all(excluded):
         least = np.maximum(least, 0)
-    return Totals(name, summed, group, of_total, of_one, offset, least, most)
+    return GroupTotals(name, summed, group, of_total, of_one, offset, least, most)
 
 
 def has_gaps(listed: Records | None) -> bool:
@@ -223,7 +223,7 @@ def contributions_at(release: Microdata, name: str, known: Records, number: Arra
     return jnp.pad(added, ((0, 0), (0, release.num_others)))
 
 
-def check_straight(model: Model, release: Microdata, totals: Totals, records: Any) -> None:
+def check_straight(model: Model, release: Microdata, totals: GroupTotals, records: Any) -> None:
     """Raise if records with some of the numbers that are summed over do not add multiples of these to the totals."""
     if not np.asarray(bends.unoptimized(model, totals.name, release, records)):
         return
@@ -267,7 +267,7 @@ def possible_ends_of(mechanism: Mechanism, value: Array) -> tuple[np.ndarray, np
     return np.asarray(least, float), np.asarray(most, float)
 
 
-def limited(release: Microdata, totals: Totals) -> Microdata:
+def limited(release: Microdata, totals: GroupTotals) -> Microdata:
     """The release without the totals, in whose place each record has the limits that its total leaves it."""
     least, most = (jnp.asarray(end, float) for end in totals.limits())
     part = FieldValues(jnp.zeros(release.n), Within(least, most), totals.name)

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import fail
-from dpjax.data_augmentation.summed_out.groups import Groups, count_products
+from dpjax.data_augmentation.summed_out.groups import GroupedTerms, count_products
 from dpjax.data_augmentation.summed_out.terms import Listed, Windows
-from dpjax.data_augmentation.summed_out.totals import Totals
+from dpjax.data_augmentation.summed_out.totals import GroupTotals
 
 __all__ = ["with_totals"]
 
@@ -19,7 +19,7 @@ FEW, STEP = 16, 8
 """Nodes with more than a few numbers have a multiple of so many, so that programs for similar releases are the same."""
 
 
-class Ends(NamedTuple):
+class SumRanges(NamedTuple):
     """From which number to which the sums of nodes [group, node] are, both included."""
 
     low: np.ndarray
@@ -31,17 +31,17 @@ class Ends(NamedTuple):
         return self.high - self.low + 1
 
     @property
-    def total(self) -> "Ends":
+    def total(self) -> "SumRanges":
         """Those of the sums of all these nodes [group, 1]."""
-        return Ends(*(np.sum(end, axis=1, keepdims=True) for end in self))
+        return SumRanges(*(np.sum(end, axis=1, keepdims=True) for end in self))
 
-    def paired(self) -> "Ends":
+    def paired(self) -> "SumRanges":
         """Those of the sums of pairs of nodes; see `groups.halves`."""
         padded = [np.pad(end, ((0, 0), (0, end.shape[1] % 2))) for end in self]
         half = padded[0].shape[1] // 2
-        return Ends(*(end[:, :half] + end[:, half:] for end in padded))
+        return SumRanges(*(end[:, :half] + end[:, half:] for end in padded))
 
-    def trimmed(self, whole: "Ends", allowed: "Ends") -> "Ends":
+    def trimmed(self, whole: "SumRanges", allowed: "SumRanges") -> "SumRanges":
         """Without the sums that no total allows.
 
         Parameters
@@ -54,18 +54,18 @@ class Ends(NamedTuple):
         every = whole.total
         low = np.maximum(self.low, allowed.low - (every.high - whole.high))
         high = np.minimum(self.high, allowed.high - (every.low - whole.low))
-        return Ends(low, np.maximum(high, low))
+        return SumRanges(low, np.maximum(high, low))
 
 
 class Layout(NamedTuple):
-    """The tree of each group, from the leaves up; see `Groups`."""
+    """The tree of each group, from the leaves up; see `GroupedTerms`."""
 
     starts: list[np.ndarray]
     widths: list[tuple[int, int]]
-    root: Ends
+    root: SumRanges
 
 
-def with_totals(totals: Totals, records: Listed | Windows) -> Groups:
+def with_totals(totals: GroupTotals, records: Listed | Windows) -> GroupedTerms:
     """The records summed out beside totals of their groups.
 
     Raises
@@ -76,9 +76,9 @@ def with_totals(totals: Totals, records: Listed | Windows) -> Groups:
     start, stop = possible_places(np.asarray(records.log_released))
     low, several = np.asarray(records.least, np.int64), stop > start
     leaf = place_leaves(totals, np.where((totals.group >= 0) & several, stop - start, 0))
-    whole = Ends(*(at_leaves(leaf, low + place) for place in (start, stop)))
+    whole = SumRanges(*(at_leaves(leaf, low + place) for place in (start, stop)))
     of_fixed = totals.of_groups(np.where(several, 0, low + start)).astype(np.int64)[:, None]
-    sums = Ends(*(end + of_fixed for end in whole.total))
+    sums = SumRanges(*(end + of_fixed for end in whole.total))
     log_total = totals.log_density(sums.low[:, 0], int(np.max(sums.size)))
     log_total = np.where(np.arange(log_total.shape[1]) < sums.size, log_total, -np.inf)
     allowed = ends_of(log_total, whole.total.low)
@@ -86,7 +86,7 @@ def with_totals(totals: Totals, records: Listed | Windows) -> Groups:
     layout = lay_out(leaves, allowed)
     check_size(leaf, layout)
     real, root = records.log_released.dtype, layout.root
-    return Groups(
+    return GroupedTerms(
         records.known,
         records,
         fixed=jnp.asarray(np.where(several, -1, start)),
@@ -119,7 +119,7 @@ def at_leaves(leaf: np.ndarray, numbers: np.ndarray) -> np.ndarray:
     return np.append(numbers, 0)[leaf]
 
 
-def lay_out(leaves: Ends, allowed: Ends) -> Layout:
+def lay_out(leaves: SumRanges, allowed: SumRanges) -> Layout:
     """The trees over these leaves, with sums that some total allows."""
     starts: list[np.ndarray] = []
     widths, trimmed, whole = [(rounded(leaves.size), 0)], leaves, leaves
@@ -147,7 +147,7 @@ def at_root(log_total: np.ndarray, first: np.ndarray, sizes: np.ndarray, width: 
     return np.where(np.arange(width) < sizes, found, -np.inf)
 
 
-def place_leaves(totals: Totals, spans: np.ndarray) -> np.ndarray:
+def place_leaves(totals: GroupTotals, spans: np.ndarray) -> np.ndarray:
     """The records [group, leaf] of each group that have several possible numbers, those with the longest list first.
 
     Records n, which do not exist, stand behind those of groups with fewer. Nodes are paired with others half of all
@@ -159,13 +159,13 @@ def place_leaves(totals: Totals, spans: np.ndarray) -> np.ndarray:
     return np.stack([np.pad(each, (0, most - len(each)), constant_values=len(spans)) for each in members])
 
 
-def ends_of(log_total: np.ndarray, low: np.ndarray) -> Ends:
+def ends_of(log_total: np.ndarray, low: np.ndarray) -> SumRanges:
     """The ends [group, 1] of the possible sums, given the log-densities [group, s] of sums from some low ones on."""
     possible = log_total > -np.inf
     first = np.argmax(possible, axis=1)[:, None]
     last = log_total.shape[1] - 1 - np.argmax(possible[:, ::-1], axis=1)[:, None]
     # If no sum is possible, neither is the release, whatever is summed over.
-    return Ends(low + first, low + np.where(possible.any(axis=1, keepdims=True), last, first))
+    return SumRanges(low + first, low + np.where(possible.any(axis=1, keepdims=True), last, first))
 
 
 def rounded(sizes: np.ndarray) -> int:
