@@ -22,7 +22,7 @@ from benchmarks.machine import all_cores
 from benchmarks.memory import answer_of
 from benchmarks.regression import make_model, parameters, simulated_release
 from benchmarks.rows import Row
-from benchmarks.summed_out import counties
+from benchmarks.summed_out_cases import counties
 from benchmarks.timing import Timing, summarize
 from dpjax import mixture, models
 from dpjax.data_augmentation import parameter_kernel
@@ -176,7 +176,7 @@ def time_run(name: str, n: int, chains: int, draws: int, options: dict[str, Any]
 def time_alone(name: str, chains: int, kernel: Any) -> Row:
     """The row of a run in which the records of 300 counties are summed out."""
     case = counties(300, 50)
-    model = dpjax.from_numpyro(case.model, records=["y"], **case.arguments)
+    model = case.read()
     budget = {"num_chains": chains, "num_warmup": STEPS_ALONE[0], "num_samples": STEPS_ALONE[1]}
     return time_sample(f"summed out, {name}", model, case.release, **budget, parameter_kernel=kernel)
 
