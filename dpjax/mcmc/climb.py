@@ -1,4 +1,4 @@
-"""Where parameters that move alone start: near modes climbed to from the prior, whitened by the curvature there.
+"""The starts of parameters that move alone: modes climbed to from the prior, whitened by the curvature there.
 
 Chains climb separately, each from the best of some draws from the prior, so that different chains find different modes.
 From prior draws themselves the first trajectories would be hundreds of gradients long.
@@ -34,11 +34,14 @@ TEMPERATURE = 4.0
 NUM_STEPS, FIRST_RATE, LAST_RATE = 300, 0.1, 1e-3
 """Steps of Adam, and its first and last rate, in prior standard deviations."""
 
+MOST_CLIMBS = 64
+"""Most climbs that are made; with more chains some start at the same mode."""
+
 MOST_TOGETHER = 2**26
 """Most numbers that are summed over at once, for all climbs that an accelerator makes together."""
 
 LEAST_CURVATURE = 0.1
-"""Of the precision of the prior: directions in which the density curves less are as wide as that."""
+"""The least curvature, in units of the prior's precision: directions that curve less are taken to curve so much."""
 
 
 class Ascent(NamedTuple):
@@ -47,13 +50,13 @@ class Ascent(NamedTuple):
     Attributes
     ----------
     starts
-        Where chains start [chain, ...].
+        The parameters at which chains start [chain, ...].
     log_density
-        The log-density [chain] there.
+        The log-density [climb] at the ends of the climbs.
     tuning
         The whitening by the curvature at the best of them.
     modes
-        Where the climbs end [chain, ...].
+        The ends [climb, ...].
     """
 
     starts: Parameters
@@ -62,20 +65,20 @@ class Ascent(NamedTuple):
     modes: Parameters
 
 
-@partial(jit_model, static_argnames=("num_chains",))
-def draw_candidates(model: Model, key: Key, num_chains: int) -> tuple[Tuning, Array]:
-    """The whitening fitted to draws from the prior, and other draws in its coordinates [chain, candidate, p].
+@partial(jit_model, static_argnames=("num",))
+def draw_candidates(model: Model, key: Key, num: int) -> tuple[Tuning, Array]:
+    """The whitening fitted to draws from the prior, and other draws in its coordinates [climb, candidate, p].
 
     It is a program by itself: with all its random numbers in it, that of the climbs takes twice as long to compile.
     """
     prior_key, draw_key = jax.random.split(key)
-    prior, keys = fit_to_prior(prior_key, model), jax.random.split(draw_key, (num_chains, NUM_CANDIDATES))
+    prior, keys = fit_to_prior(prior_key, model), jax.random.split(draw_key, (num, NUM_CANDIDATES))
     return prior, jax.vmap(jax.vmap(lambda key: prior.whiten(to_vector(model, model.sample_prior(key))[0])))(keys)
 
 
 @jit_model
 def whiten_starts(model: Model, prior: Tuning, initial: Parameters) -> Array:
-    """Given starts [chain, ...] as the only candidates [chain, 1, p] of their chains."""
+    """Given starts [climb, ...] as the only candidates [climb, 1, p] of their climbs."""
     return jax.vmap(lambda one: prior.whiten(to_vector(model, one)[0])[None])(initial)
 
 
@@ -83,9 +86,9 @@ def whiten_starts(model: Model, prior: Tuning, initial: Parameters) -> Array:
 def climb_to_modes(
     model: Model, likelihood: MarginalLikelihood, key: Key, prior: Tuning, candidates: Array, together: int | None
 ) -> Ascent:
-    """The modes of p(parameters | release) that chains climb to, each from one of its candidates [chain, candidate, p].
+    """The modes of p(parameters | release), each climbed to from one of some candidates [climb, candidate, p].
 
-    So many climb `together`; None has them climb one after another.
+    So many climbs are made `together`; None makes them one after another.
     """
     shape_key, choice_key = jax.random.split(key)
     unravel = to_vector(model, model.sample_prior(shape_key))[1]
@@ -147,15 +150,19 @@ def settle(
         If the density is not positive where the climbs end.
     """
     likelihood = problem.swept_release
-    together = None if in_turn else max(min(num_chains, MOST_TOGETHER // likelihood.terms.size), 1)
+    num = min(num_chains, MOST_CLIMBS)
+    together = None if in_turn else max(min(num, MOST_TOGETHER // likelihood.terms.size), 1)
     draw_key, climb_key = jax.random.split(key)
-    prior, candidates = draw_candidates.unoptimized(problem.model, draw_key, num_chains)
+    prior, candidates = draw_candidates.unoptimized(problem.model, draw_key, num)
     if initial is not None:
-        candidates = whiten_starts.unoptimized(problem.model, prior, initial)
+        candidates = whiten_starts.unoptimized(
+            problem.model, prior, {name: leaf[:num] for name, leaf in initial.items()}
+        )
     climb = climb_to_modes if likelihood.is_large else climb_to_modes.unoptimized
     ascent = climb(problem.model, likelihood, climb_key, prior, candidates, together)
-    if initial is not None:
-        ascent = ascent._replace(starts=initial)
+    places = np.arange(num_chains) % num
+    starts = jax.tree.map(lambda leaf: leaf[places], ascent.modes) if initial is None else initial
+    ascent = ascent._replace(starts=starts)
     if not np.any(np.isfinite(ascent.log_density)):
         given = "a release of zero or undefined density at all modes climbed to from the prior"
         remedy = "Check that the model, with parameters from the prior, can give such values. Or pass `initial`."

@@ -48,8 +48,10 @@ class GroupTotals(NamedTuple):
         What one more in a group's sum adds to each number of the release [d].
     offset
         What that number would be if the sum were 0 [d].
-    least, most
-        The least and the greatest number of each record [n], by all that is known but the totals; ±∞ without an end.
+    least
+        The least number of each record [n], by all that is known but the totals; −∞ if there is none.
+    most
+        The greatest one [n]; ∞ if there is none.
     """
 
     name: str
@@ -289,8 +291,10 @@ class Within(Mechanism):
 
     Parameters
     ----------
-    least, most
-        The limits [] or [n].
+    least
+        The lower limits [] or [n].
+    most
+        The upper limits [] or [n].
     """
 
     parameter_axes: ClassVar[dict[str, int] | None] = {}
