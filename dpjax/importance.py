@@ -33,8 +33,8 @@ BATCH_NUMBERS = 2**16
 """Numbers of windows or lists that are summed over side by side."""
 
 NUM_LOOKED_AT, NEGLIGIBLE, MOST_ATTEMPTS = 128, 12.0, 4
-"""At how many of the heaviest draws it is measured what windows leave out, unless their logarithms are so much below
-that of the heaviest; and how often all draws are weighed at most."""
+"""Number of the heaviest draws at which it is measured what windows leave out; by how much their logarithms may be
+below that of the heaviest; and how often all draws are weighed at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,7 +109,7 @@ def importance_sample(
     """Weighted draws from p(parameters | release): θ from the prior, x from f(· | θ), weight η(release | x).
 
     The proposal is the prior predictive, which ignores the release: this works for few parameters and strong noise, and
-    is then exact up to the standard errors given. Otherwise the weights degenerate, with a warning. Where the records
+    is then exact up to the standard errors given. Otherwise the weights degenerate, with a warning. If the records
     can be summed out, as by `dpjax.marginal_likelihood`, the weight is p(release | θ), and no records are drawn.
 
     Parameters

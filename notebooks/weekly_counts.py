@@ -80,7 +80,7 @@ assert covered > 0.75
 # %% [markdown]
 # ## Gaps left out
 #
-# If withheld weeks are dropped, as if they were missing for no reason, the rates of quiet weeks come out too high: what is left
+# If withheld weeks are dropped, as if they were missing for no reason, the rates of quiet weeks come out too high. What is left
 # there are the weeks whose noise was large.
 
 # %%

@@ -59,7 +59,8 @@ def parameters_of(value: Callable) -> list[str]:
 
 def is_contract(value: Any) -> bool:
     """Whether it is a protocol, an exception or a base class, whose members are described one by one."""
-    has_no_parameters = value is dpjax.Model or getattr(value, "_is_protocol", False)
+    is_base = getattr(value, "__init__", None) is object.__init__
+    has_no_parameters = is_base or value is dpjax.Model or getattr(value, "_is_protocol", False)
     return inspect.isclass(value) and (has_no_parameters or issubclass(value, Exception))
 
 

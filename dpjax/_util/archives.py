@@ -24,7 +24,7 @@ def read_archive(file: BinaryIO) -> dict[str, np.ndarray]:
     Raises
     ------
     Exception
-        Of any type, if it is no archive. A ValueError, if it unpacks to more than its own length.
+        An error of any type, if it is no archive. A ValueError, if it unpacks to more than its own length.
     """
     with ZipFile(file) as archive:
         entries = archive.infolist()

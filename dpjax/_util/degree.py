@@ -1,4 +1,4 @@
-"""Of what degree the results of a function are in an argument, according to the program that JAX traces."""
+"""The degree of the results of a function in an argument, according to the program that JAX traces."""
 
 from collections.abc import Callable
 from math import inf, isinf

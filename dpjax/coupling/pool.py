@@ -1,7 +1,7 @@
 """A pool of lanes, entries of a batch, that run any number of pairs: as a pair ends, the next one takes its lane.
 
 Pairs meet after very different numbers of steps. If a batch of pairs ran until the last of them had met, most of its
-lanes would be idle: a batch of a thousand would make seven to eight times as many steps. So programs run a few steps at
+lanes would be idle. A batch of a thousand would make seven to eight times as many steps. So programs run a few steps at
 a time. Between them, waiting pairs take the lanes of ended ones. Once none is waiting the last pairs are moved to fewer
 lanes. Apart from the results, memory does not grow with the number of pairs. The results depend neither on the number
 of lanes nor on the devices, which share the lanes.

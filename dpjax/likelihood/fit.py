@@ -35,7 +35,7 @@ def maximum_likelihood(
 ) -> MaximumLikelihood:
     """The parameters under which the release is most likely, with standard errors and their Monte Carlo errors.
 
-    Where the records can be summed out, as by `dpjax.marginal_likelihood`, this is exact. Else chains impute the
+    If the records can be summed out, as by `dpjax.marginal_likelihood`, this is exact. Else chains impute the
     confidential records at the present parameters. By Fisher's identity they give the score of the
     release's likelihood, and by Louis's its information. Newton steps lead to the maximum, with longer and longer
     chains until the Monte Carlo error is small. No prior enters: that of the model is only where the search starts.

@@ -25,7 +25,7 @@ APART = 5.0
 """How many standard errors two maxima are apart at least."""
 
 SURE, LEAST = 3.0, 0.1
-"""By how many Monte Carlo errors a log-likelihood is higher at least; and by how much, if that is told."""
+"""By how many Monte Carlo errors a log-likelihood is higher at least; and by how much, if that is known."""
 
 
 class Maxima(NamedTuple):

@@ -130,8 +130,8 @@ def simulate_releases(model: Model, count: int, key: Key, release: PrivateReleas
 def differentiate(model: Model, likelihoods: MarginalLikelihood, vectors: Array) -> Moments:
     """The derivatives [release, ...] at vectors [release, k] of likelihoods [release, ...], or of one [1, ...].
 
-    The scale is that of the rows' own scores, and of the scores of records drawn from the model: far from the maximum
-    the curvature need not be positive, and what no data tell has none.
+    The scale is that of the rows' own scores, and of the scores of records drawn from the model. Far from the maximum
+    the curvature need not be positive. A direction of which no data say anything has none.
     """
 
     def one(likelihood: MarginalLikelihood, vector: Array) -> Moments:

@@ -92,7 +92,7 @@ def sample_batch(
         Steps from one draw to the next.
     imputation
         As in `sample`; nothing may be left to the warm-up, whose choice could differ between releases: by default
-        `counts` of a table have windows of 16. Where the records are summed out, windows are as long for all releases
+        `counts` of a table have windows of 16. If the records are summed out, windows are as long for all releases
         as the longest.
     interweave
         As in `sample`; but noise is not moved with the parameters, as it is there for very many records.

@@ -139,7 +139,7 @@ class Laplace(FromEpsilon, Additive):
 
     @property
     def noise(self) -> AddedNoise:
-        """Of variance 2 b²; it is an exponential on either side of 0."""
+        """Noise of variance 2 b²; it is an exponential on either side of 0."""
         return super().noise._replace(
             variance=lambda: 2 * jnp.square(jnp.asarray(self.scale)),
             is_scale_mixture=True,

@@ -65,7 +65,7 @@ class DiscreteLaplace(FromEpsilon, Additive):
 
     @property
     def noise(self) -> AddedNoise:
-        """Of variance 1 / (2 sinh²(1 / 2b)); it is an exponential on either side of 0."""
+        """Noise of variance 1 / (2 sinh²(1 / 2b)); it is an exponential on either side of 0."""
         return super().noise._replace(
             variance=lambda: 0.5 / jnp.square(jnp.sinh(0.5 / jnp.asarray(self.scale))),
             bends=(),

@@ -62,7 +62,7 @@ class ReportSums(Mechanism):
     Notes
     -----
     The log-probability is an exact convolution at any n. The columns are independent given the counts, as the bits of a
-    person are given what is true of the person. Of permanent bits it is a sum over all numbers of them that are 1, for
+    person are given what is true of the person. For permanent bits it is a sum over all numbers of them that are 1, for
     which there may be 1,024 persons at most.
 
     Examples

@@ -184,7 +184,7 @@ def log_probability_between(mechanism: Any, low: Array, width: Array, unit: int)
 
     Notes
     -----
-    The difference of two tails loses the digits that both share. Where the density hardly changes within the interval,
+    The difference of two tails loses the digits that both share. If the density hardly changes within the interval,
     and the noise says where its density bends, a few values of the density take its place.
     """
     high = low + width

@@ -48,7 +48,7 @@ class SumOf(Additive):
     Integer noise: any number of `dpjax.DiscreteLaplace` and `dpjax.DiscreteGaussian`, as several servers each add one.
     Real noise: any number of `dpjax.Gaussian` and `dpjax.Laplace`; beside a Gaussian several Laplaces need scales that
     differ enough. Integer noise beside real noise, as of values that were rounded or perturbed again: any integer noise
-    beside Gaussians; discrete Gaussians beside any real noise; one discrete Laplace beside one Laplace, too.
+    beside Gaussians; discrete Gaussians beside any real noise. One discrete Laplace may stand beside one Laplace.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class SumOf(Additive):
 
     @property
     def noise(self) -> AddedNoise:
-        """Of the sum of the variances; it bends by the scales of all, unless whole noise is beside real noise."""
+        """Noise of the sum of the variances; it bends by the scales of all, unless whole noise is beside real noise."""
         is_mixed = len({source.integer_noise for source in self.mechanisms}) > 1
         return super().noise._replace(
             variance=self._variance,

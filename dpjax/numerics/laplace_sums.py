@@ -21,7 +21,7 @@ TERMS = 18
 """Terms of the exponential series of a matrix of norm 1: the next one is below 1e-17."""
 
 MAX_DOUBLINGS = 48
-"""Of the places that are divided to a norm of 1/2: up to 1e14 of the narrowest scale."""
+"""Most times that places are divided by 2, to a norm of 1/2: up to 1e14 of the narrowest scale."""
 
 
 class UnequalLaplaces(NamedTuple):

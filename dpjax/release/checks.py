@@ -59,7 +59,7 @@ def check_is_mechanism(argument: str, mechanism: Any) -> None:
 def check_mechanism(argument: str, mechanism: Any, shape: tuple[int, ...], n: int | None = None) -> None:
     """Raise unless the mechanism has a log-density, and parameters that fit values of this shape.
 
-    Of n records each may have a parameter of its own.
+    Each of n records may have a parameter of its own.
     """
     check_is_mechanism(argument, mechanism)
     for name, part, part_shape in _named_parts(argument, as_mechanism(mechanism), shape):

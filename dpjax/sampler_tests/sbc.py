@@ -127,7 +127,7 @@ def sbc(
     quantities
         ``(parameters, records, release) -> dict`` of more arrays to rank. A function defined once compiles once.
     imputation
-        Of the sweep; see `dpjax.sample`: by default the records are summed out where they are by default there.
+        See `dpjax.sample`: by default the records are summed out where they are by default there.
     interweave
         Of the sweep; see `dpjax.gibbs`.
     parameter_kernel

@@ -70,7 +70,7 @@ def sample_smc(
         The release.
     num_particles
         Number of particles per island. Each is a set of parameters with n records: ``num_islands * num_particles * n``
-        records are in memory at once. Where the records are summed out, as by `dpjax.sample`, a particle has none.
+        records are in memory at once. If the records are summed out, as by `dpjax.sample`, a particle has none.
     num_islands
         Number of independent runs, from whose variation all standard errors are computed.
     num_sweeps

@@ -3,7 +3,7 @@
 Particles (θ, x) from p(θ) f(x | θ), of positive density η(s | x) if such are found, pass through the distributions
 ∝ p(θ) Π f(x_i | θ) η(s | x)^λ with inverse temperatures 0 = λ_0 < ... < λ_T = 1. At each step they are reweighted by η
 to the power λ_t − λ_{t−1}, resampled, and moved by Gibbs sweeps that leave the distribution at λ_t invariant. The
-product of the mean weights estimates p(s). Where the records are summed out, the particles are parameters alone, and η
+product of the mean weights estimates p(s). If the records are summed out, the particles are parameters alone, and η
 is the likelihood of these.
 
 Step, resampling, effective sample size and root solver are BlackJAX's. Its adaptive tempered sampler is not used. It

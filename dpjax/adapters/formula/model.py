@@ -61,8 +61,8 @@ def formula(
         ``"gaussian"`` (or ``"normal"``), ``"t"``, ``"bernoulli"``, ``"binomial"``, ``"poisson"`` or
         ``"negativebinomial"``.
     priors
-        By the names of parameters, distributions of NumPyro or priors of `dpjax.models` in place of the default ones,
-        each for all entries of a parameter or with one entry for each.
+        By the names of parameters, distributions of NumPyro or priors of `dpjax.models` in place of the default ones.
+        Each is for all entries of a parameter, or has one entry for each.
     response_mean
         The mean that the response may have, for the default priors of the families ``"gaussian"`` and ``"t"``. It is to
         be public, or taken from the release.
@@ -75,9 +75,9 @@ def formula(
     Returns
     -------
     Model
-        ``describe()`` prints the priors. Where parameters are updated on the real line, coefficients are standardised,
-        and group effects divided by the square root of their standard deviation: halfway between their centred form,
-        which suits releases that say much of each group, and their non-centred form, which suits the others [2]_.
+        ``describe()`` prints the priors. On the real line coefficients are standardised. Group effects are divided by
+        the square root of their standard deviation. That is halfway between their centred form, which suits releases
+        that say much of each group, and their non-centred form, which suits the others [2]_.
 
     Raises
     ------

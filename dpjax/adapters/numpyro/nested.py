@@ -28,7 +28,7 @@ FLAT = (
     dist.Poisson,
     dist.StudentT,
 )
-"""Families that are told by the arguments of their constructors alone."""
+"""Families that the arguments of their constructors describe completely."""
 
 
 def flatten(distribution: Any, shape: tuple[int, ...], places: Array) -> Any:

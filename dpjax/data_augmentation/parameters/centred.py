@@ -29,9 +29,9 @@ from dpjax.numerics import all_finite, leading_size, tree_where
 MOST_FOR_HMC = 20
 """Largest number of parameters that HMC with four gradients moves by default; NUTS moves more.
 
-On local releases with 10, 30 and 100 parameters NUTS gave 1.4, 5.6 and 3.2 times as many effective draws, and 0.6, 1.2
-and 0.3 times as many per CPU second. HMC's chains of 30 and more did not mix, so that its speeds mean little. On sums
-NUTS gave 0.5, 0.8 and 0.9 times as many per CPU second. See `benchmarks/kernel_choice.py`.
+On local releases with 10, 30 and 100 parameters NUTS gave 1.4, 5.6 and 3.2 times as many effective draws. Per CPU
+second it gave 0.6, 1.2 and 0.3 times as many. HMC's chains of 30 and more did not mix, so that its speeds mean
+little. On sums NUTS gave 0.5, 0.8 and 0.9 times as many per CPU second. See `benchmarks/kernel_choice.py`.
 """
 
 NUM_PROBES = 8

@@ -199,7 +199,7 @@ def away_from_zero(steps: Array) -> Array:
 def noise_width(release: Microdata, name: str, place: Place) -> Array:
     """The deviation [] or [n] of what a channel releases of one number of a field; ∞ without a channel.
 
-    Where a channel makes numbers impossible, at most half of what it leaves of them.
+    If a channel makes numbers impossible, at most half of what it leaves of them.
     """
 
     def deviation(channel: Any, value: Array) -> Array:

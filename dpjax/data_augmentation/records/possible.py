@@ -23,7 +23,7 @@ NUM_CANDIDATES = 64
 """Counts that are tried for each record."""
 
 GROWTH = 3
-"""Where no count is the largest one, the distance of those tried from the least one doubles after so many."""
+"""If no count is the largest one, the distance of those tried from the least one doubles after so many."""
 
 
 def limits_counts(release: PrivateRelease) -> bool:

@@ -6,7 +6,7 @@ pairs of pairs, and so on. So the work is that of adding one after another, in a
 same tree, from its root down, draws the numbers of the records: given the sum of two, one of them.
 
 All sums are of positive numbers, computed on the scale of probabilities and not of logarithms. They are accurate
-wherever they do not vanish. A total far from what the records would add up to has no probability in floats, so each
+wherever they do not vanish. A total far from what the records would add up to has no probability in floats. So each
 record's distribution is first tilted by e^{λx} to where it agrees with the total, and the result is tilted back. That
 is exact for any λ.
 """

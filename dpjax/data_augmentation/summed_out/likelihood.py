@@ -128,8 +128,8 @@ def marginal_likelihood(
     """The log-density of a release given the parameters, as a function of these, with the records summed out.
 
     For a release of values of single records, which are independent of each other given the parameters. What is hidden
-    of a record has finitely many values, up to 1,024 combinations; or it is a whole number, summed over a window; or a
-    Normal number behind Laplace or Gaussian noise. Or it is up to eight numbers that are Normal together, missing or
+    of a record has finitely many values, up to 1,024 combinations; or it is a whole number, summed over a window. Or it
+    is a Normal number behind Laplace or Gaussian noise, or up to eight numbers that are Normal together, missing or
     behind Gaussian noise.
 
     Parameters

@@ -1,8 +1,8 @@
 """Hidden fields of real numbers that are Normal together, given the parameters and all that was released.
 
-They are if the log-density of the model and those of the channels are quadratic in them, as of a regression on a
-covariate that was released with Gaussian noise, or is missing. The integral over them is then known from the slope and
-the curvature at any place.
+They are if the log-density of the model and those of the channels are quadratic in them. An example is a regression on
+a covariate that is missing, or was released with Gaussian noise. The integral over them is then known from the
+slope and the curvature at any place.
 """
 
 from collections.abc import Callable

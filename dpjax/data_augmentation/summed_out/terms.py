@@ -146,7 +146,7 @@ class Windows(Terms):
     log_outside
         The logarithm [m] of the largest such density outside of the window.
     seen
-        Of which records something was released [m].
+        The records of which something was released [m].
     field
         The name of the field.
     """
@@ -253,7 +253,7 @@ class NormalField(Terms):
     released
         What was released of the field.
     seen
-        Of which records something was released [m].
+        The records of which something was released [m].
     """
 
     known: Records

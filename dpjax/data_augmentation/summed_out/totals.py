@@ -1,7 +1,7 @@
 """Totals of groups of records, released beside what was released of each of them.
 
-A total of groups is a sum to which each record of a group adds a multiple of its number, such as the cases of a state
-to which each of its counties adds its own. Given the parameters the groups are then independent of each other.
+To such a total each record of a group adds a multiple of its number, as counties add their cases to those of their
+state. Given the parameters the groups are then independent of each other.
 """
 
 from dataclasses import dataclass, replace

@@ -1,8 +1,8 @@
 """Windows of whole numbers, outside of which released values and the model leave nothing.
 
 A window first reaches as far as the noise of the channel: beyond, the density of the released value is e⁻ᴰ of what it
-is at its best. If the noise has no such end (numbers that were censored from above, say), or if prior and data
-disagree, it also reaches as far as the model's numbers at given parameters.
+is at its best. If the noise has no such end, as for numbers censored from above, or if prior and data disagree, it
+also reaches as far as the model's numbers at given parameters.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ MAX_NUMBERS = 2**24
 """Most numbers in the windows of all records: each takes memory for its density."""
 
 RATIO = 1.05
-"""Of the distances from a released value at which its density is looked at."""
+"""The ratio of neighbouring distances from a released value at which its density is looked at."""
 
 FARTHEST = 2**30
 
@@ -96,7 +96,7 @@ class Look(NamedTuple):
     density
         The log-density of what was released, given each of them [g, n].
     seen
-        Of which records something was released [n].
+        The records of which something was released [n].
     least
         The least number that the model does not exclude: 0, or ``-inf``.
     """
@@ -206,8 +206,8 @@ def fit_windows(
 ) -> Terms:
     """What `finish` makes of windows that leave out at most so much of the likelihood at parameters [draw, ...].
 
-    They reach as far as the noise, or as far as the model's numbers if that is less; as far as both where one of them
-    alone leaves out too much.
+    They reach as far as the noise, or as far as the model's numbers if that is less. They reach as far as
+    both where one of them alone leaves out too much.
     """
     name, known = windows.field, windows.known
     draws = np.asarray(draw_numbers.unoptimized(model, name, release.n, jax.random.key(0), parameters))

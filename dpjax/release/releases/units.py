@@ -77,7 +77,7 @@ def thresholded_units(values: Any, mechanism: Mechanism | Any, threshold: float,
     Returns
     -------
     LocalRelease
-        Through `dpjax.mechanisms.Censored`. Where there was NaN, the value is the largest below the threshold that the
+        Through `dpjax.mechanisms.Censored`. In the place of NaN, the value is the largest below the threshold that the
         mechanism can release.
 
     Raises
