@@ -147,7 +147,7 @@ def read_quantile(value: float, measurement: Any, *, field: str, n: Any) -> Rele
     >>> text = '''{"__function__": "make_private_quantile", "__kwargs__": {
     ... "output_measure": {"__function__": "max_divergence", "__kwargs__": {}},
     ... "candidates": [20, 40, 60], "alpha": 0.5, "scale": 2.0}}'''
-    >>> read_quantile(40, text, field="age", n=100).mechanism.noise
+    >>> read_quantile(40, text, field="age", n=100).mechanism.family
     'exponential'
     """
     name, arguments = measurement_of(measurement)

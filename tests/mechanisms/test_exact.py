@@ -21,7 +21,7 @@ def test_law():
     assert mechanism.log_density(value, jnp.array([4, 2, 0])) == 0
     assert np.isneginf(mechanism.log_density(value, jnp.array([4, 2, 1])))
     np.testing.assert_array_equal(
-        mechanism.log_noise(jnp.array([[0.0, -1.0], [0.5, 0.0]])), [[0, -np.inf], [-np.inf, 0]]
+        mechanism.noise.log_density(jnp.array([[0.0, -1.0], [0.5, 0.0]])), [[0, -np.inf], [-np.inf, 0]]
     )
     drawn = mechanism.sample(jax.random.key(0), jnp.array([4, 2, 0]))
     assert drawn.dtype == jnp.result_type(float)

@@ -79,7 +79,7 @@ def test_the_density_is_the_product_of_those_of_the_parts(name):
             assert terms.shape == (2, 1, 6)
             np.testing.assert_allclose(jnp.sum(terms[0, 0]), expected, rtol=1e-6)
         if mechanism.noise is not None:
-            noise = mechanism.log_noise((VALUE - STATISTIC)[None])
+            noise = mechanism.noise.log_density((VALUE - STATISTIC)[None])
             np.testing.assert_allclose(jnp.sum(noise, axis=1)[0], expected, rtol=1e-6)
 
 

@@ -88,7 +88,7 @@ def read_model(fitted: Any, *, n: int, covariates: str = "x", response: str = "y
     ...     **{"tol": 1e-4, "n_iter_": [7], "max_iter": 100},
     ... }
     >>> release = read_model(published, n=500)
-    >>> release.value.tolist(), round(release.mechanism.noise.scale, 2)
+    >>> release.value.tolist(), round(release.mechanism.linear_term.scale, 2)
     ([0.125, 0.875], 2.03)
     """
     model, number = attributes_of(fitted), read_n(n)

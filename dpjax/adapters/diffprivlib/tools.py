@@ -274,7 +274,7 @@ def read_var(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int
 
     Examples
     --------
-    >>> round(read_var(210.0, (0, 100), field="age", epsilon=1.0, n=200).mechanism.noise.mechanism.scale, 1)
+    >>> round(read_var(210.0, (0, 100), field="age", epsilon=1.0, n=200).mechanism.on_variance.mechanism.scale, 1)
     80.2
     """
     lower, upper = read_range(bounds)

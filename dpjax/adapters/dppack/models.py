@@ -85,7 +85,7 @@ def read_model(
     >>> published = {"model": "LogisticRegressionDP", "coeff": [0.5, -1.0], "eps": 1.0, "gamma": 1.0}
     >>> published["perturbation.method"] = "objective"
     >>> release = read_model(published, [-1, 0], [1, 4], n=500)
-    >>> release.value.round(3).tolist(), round(release.mechanism.noise.scale, 2)
+    >>> release.value.round(3).tolist(), round(release.mechanism.linear_term.scale, 2)
     ([0.707, -5.657], 3.61)
     """
     check_model(fitted)

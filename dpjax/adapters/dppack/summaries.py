@@ -134,7 +134,7 @@ def read_var(
 
     Examples
     --------
-    >>> read_var(210.0, (0, 100), field="age", eps=1.0, n=200).mechanism.noise.mechanism.scale
+    >>> read_var(210.0, (0, 100), field="age", eps=1.0, n=200).mechanism.on_variance.mechanism.scale
     50.0
     """
     lower, upper = read_range(bounds)
