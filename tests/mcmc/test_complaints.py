@@ -56,7 +56,7 @@ def test_a_small_effective_size_says_of_what_it_is(posterior):
 
 def test_chains_that_disagree_are_told_of_other_starts(posterior):
     apart = INDEPENDENT + np.array([0.0, 0, 0, 1])[:, None]
-    with pytest.warns(UserWarning, match=r"R-hat above 1.01: theta.*pass starts \(initial=.*dpjax\.sample_smc"):
+    with pytest.warns(UserWarning, match=r"R-hat above 1.01: theta.*of your own \(initial=.*dpjax\.sample_smc"):
         replace(posterior, draws={"theta": apart}).summary()
 
 
