@@ -24,6 +24,7 @@ JOINT_DISTRIBUTIONS = (
     "tests/records/test_perfect_start.py::test_the_joint_law_is_invariant[soma windows]",
     "tests/records/test_perfect_start.py::test_the_joint_law_is_invariant[table]",
     "tests/records/test_refresh.py::test_sweeps_and_refreshes_leave_the_joint_law_invariant",
+    "tests/summed_out/test_perfect_start.py::test_chains_that_start_in_the_posterior_stay_in_it",
 )
 """One for each family of kernels, under the key reuse checker where it is marked so."""
 
@@ -31,6 +32,7 @@ PLANTED_FAULTS = (
     "tests/private/test_invariance.py::test_without_the_penalty_it_is_not[walk]",
     "tests/records/test_perfect_start.py::test_a_channel_read_the_wrong_way_is_rejected",
     "tests/records/test_perfect_start.py::test_accepting_every_proposal_is_rejected",
+    "tests/summed_out/test_perfect_start.py::test_chains_of_planted_faults_do_not[without_offset]",
 )
 """What the joint-distribution tests reject."""
 
