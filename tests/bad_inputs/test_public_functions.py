@@ -70,6 +70,8 @@ TAKEN = {
     ("dpjax.mixture.register_tractable", "channel", "a class"): "what it asks for",
     ("dpjax.mixture.register_tractable", "component", "a class"): "what it asks for",
     ("dpjax.private.make_kernel", "queries", "nothing"): "a kernel that protects nobody",
+    ("dpjax.private.model_target", "public_arrays", "nothing"): "no array is public, as by default",
+    ("dpjax.private.target", "public_arrays", "nothing"): "no array is public, as by default",
     ("dpjax.private.target", "position", "NaN"): "it has a shape, and nothing else is taken from it",
     ("dpjax.private.target", "position", "ragged"): "a tree of numbers",
 }

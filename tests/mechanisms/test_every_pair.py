@@ -96,7 +96,7 @@ def inside(mechanism: Any) -> Any:
     """The mechanism, or the noise on a variance or of the one part."""
     if isinstance(mechanism, dpjax.Independent):
         return mechanism.mechanisms[0]
-    return mechanism.noise if isinstance(mechanism, NoisyVariance) else mechanism
+    return mechanism.on_variance if isinstance(mechanism, NoisyVariance) else mechanism
 
 
 def atoms(noise: Any, statistic: float) -> np.ndarray:
@@ -171,5 +171,5 @@ def test_probabilities_of_all_outcomes_add_up_to_one(wrapper: str) -> None:
         if name in possible:
             check_outcomes(name, wrap(noise), 1.0 if as_mechanism(noise).integer_noise else 0.3)
         else:
-            with pytest.raises((TypeError, ValueError), match=r"^(mechanism|noise|lower|upper): given "):
+            with pytest.raises((TypeError, ValueError), match=r"^(mechanism|noise|on_variance|lower|upper): given "):
                 wrap(noise)

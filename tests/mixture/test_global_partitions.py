@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dpjax
+from dpjax.mechanisms.base import as_mechanism
 from dpjax.mixture.base import MixtureState
 from dpjax.mixture.binned import bin_release
 from dpjax.mixture.problem import MixtureProblem
@@ -95,7 +96,7 @@ def test_of_one_record_a_release_of_all_is_a_release_of_each(name: str) -> None:
     together = MixtureProblem(
         value, bin_release(dpjax.Release(value, dpjax.Laplace(0.5), HISTOGRAM, 1)), TwoPoints(), alpha
     )
-    apart = MixtureProblem(value[None], OneBin(), TwoPoints(), alpha)
+    apart = MixtureProblem(value[None], as_mechanism(OneBin()), TwoPoints(), alpha)
     runs = [run(problem, SETUPS[name], jax.random.key(6), 1, 2, 60) for problem in (together, apart)]
     for first, second in zip(*runs, strict=True):
         np.testing.assert_array_equal(first, second)
