@@ -26,7 +26,7 @@ from dpjax.runtime.devices import gather_to_host, over_devices, platform_of
 from dpjax.runtime.progress import announce
 from dpjax.runtime.run import Run, Status
 
-__all__ = ["AloneRun", "make_run_alone", "warn_of_left_out"]
+__all__ = ["AloneRun", "make_run_alone", "warn_of_left_out", "with_found_step", "worst_draws"]
 
 MOST_ATTEMPTS = 2
 """Most runs that are made again with wider windows."""
@@ -68,10 +68,7 @@ class AloneRun(PosteriorRun):
         left_out = status.draws.info.get(LEFT_OUT)
         if left_out is None:
             return None
-        worst = np.argsort(left_out, axis=None)[::-1]
-        places = np.unravel_index(worst[:: max(len(worst) // NUM_DRAWS, 1)], left_out.shape)
-        draws = {name: jnp.asarray(leaf[places]) for name, leaf in status.draws.parameters.items()}
-        problem = better_sums(self.problem, draws, bool(np.max(left_out) > MOST_LEFT_OUT))
+        problem = better_sums(self.problem, worst_draws(status.draws), bool(np.max(left_out) > MOST_LEFT_OUT))
         if problem is None:
             return None
         starts = gather_to_host(self.mesh, status.chains.state).parameters
@@ -98,11 +95,7 @@ class AloneRun(PosteriorRun):
 
     def adapt_kernel(self, status: Status) -> Kernel:
         """The kernel of the next segment, with the step size that the chains have found in the mean."""
-        search, tuning = status.chains.search, status.kernel.tuning
-        if search is not None:
-            found = np.mean(np.asarray(gather_to_host(self.mesh, search).averaging.log_step_size_avg))
-            tuning = tuning._replace(step_size=jnp.asarray(np.exp(found), tuning.step_size.dtype))
-        return super().adapt_kernel(status._replace(kernel=status.kernel._replace(tuning=tuning)))
+        return super().adapt_kernel(with_found_step(self.mesh, status))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -110,6 +103,24 @@ class LargeAloneRun(AloneRun):
     """A run of parameters alone whose gradients take nearly all of its time."""
 
     PROGRAM: ClassVar[Callable[..., Any]] = staticmethod(run_alone)
+
+
+def worst_draws(draws: Any) -> Parameters:
+    """Draws [draw, ...] of one release at which sums left out most, and some others."""
+    left_out = draws.info[LEFT_OUT]
+    worst = np.argsort(left_out, axis=None)[::-1]
+    places = np.unravel_index(worst[:: max(len(worst) // NUM_DRAWS, 1)], left_out.shape)
+    return {name: jnp.asarray(leaf[places]) for name, leaf in draws.parameters.items()}
+
+
+def with_found_step(mesh: Any, status: Status) -> Status:
+    """The status with the step size, of each release if there are several, that chains have found in the mean."""
+    search, tuning = status.chains.search, status.kernel.tuning
+    if search is None:
+        return status
+    found = np.mean(np.asarray(gather_to_host(mesh, search).averaging.log_step_size_avg), axis=-1)
+    tuning = tuning._replace(step_size=jnp.asarray(np.exp(found), tuning.step_size.dtype))
+    return status._replace(kernel=status.kernel._replace(tuning=tuning))
 
 
 def better_sums(problem: Problem, draws: Parameters, too_narrow: bool) -> Problem | None:

@@ -15,6 +15,7 @@ from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.parameters.kernels import SteppedKernel
 from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out_each, summed_state
 from dpjax.data_augmentation.summed_out.likelihood import LEFT_OUT, MOST_LEFT_OUT
+from dpjax.mcmc.alone import MOST_ATTEMPTS, with_found_step, worst_draws
 from dpjax.mcmc.batch_run import BatchRun, WithSums
 from dpjax.mcmc.climb import Ascent, climb_to_modes, draw_candidates
 from dpjax.mcmc.run import Kernel
@@ -28,11 +29,8 @@ from dpjax.runtime.run import Status
 
 __all__ = ["AloneBatchRun"]
 
-REACH, NUM_DRAWS = 3.0, 64
-"""Windows are fitted to points so many standard deviations around the modes, or later to so many draws."""
-
-MOST_ATTEMPTS = 2
-"""Most runs that are made again with wider windows."""
+REACH = 3.0
+"""Windows are first fitted to points so many standard deviations around the modes."""
 
 NUMBERS_TOGETHER = 2**14
 """Numbers of the windows or lists of the releases that a processor advances side by side."""
@@ -133,22 +131,10 @@ class AloneBatchRun(BatchRun):
 
     def adapt_kernel(self, status: Status) -> Kernel:
         """The kernel of the next segment, with the step sizes that each release has found in the mean."""
-        search, tuning = status.chains.search, status.kernel.tuning
-        if search is not None:
-            found = np.mean(np.asarray(gather_to_host(self.mesh, search).averaging.log_step_size_avg), axis=1)
-            tuning = tuning._replace(step_size=jnp.asarray(np.exp(found), tuning.step_size.dtype))
-        return super().adapt_kernel(status._replace(kernel=status.kernel._replace(tuning=tuning)))
+        return super().adapt_kernel(with_found_step(self.mesh, status))
 
     def _each(self) -> list[Any]:
         return [take_entry(self.releases, number) for number in range(len(self.keys.chains))]
-
-
-def worst_draws(draws: Any) -> Parameters:
-    """Draws [draw, ...] of one release at which sums left out most, and some others."""
-    left_out = draws.info[LEFT_OUT]
-    worst = np.argsort(left_out, axis=None)[::-1]
-    places = np.unravel_index(worst[:: max(len(worst) // NUM_DRAWS, 1)], left_out.shape)
-    return {name: jnp.asarray(leaf[places]) for name, leaf in draws.parameters.items()}
 
 
 @partial(jit_model, static_argnames=("plan",))
