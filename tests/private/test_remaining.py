@@ -50,6 +50,16 @@ def test_the_units_are_those_of_the_closed_forms() -> None:
 
 
 @pytest.mark.x64
+def test_subsampled_queries_leave_room_for_more_of_the_same_alone() -> None:
+    """The print said that nothing was left, without for what, while more of the same queries fitted."""
+    batch = private.Query("batch", 1.0, "secure", sampling_rate=0.02)
+    spent = ledger([batch], private.Budget(3.0, 1e-6, "add-or-remove"))
+    assert spent.remaining().epsilon == 0
+    assert repr(spent).endswith("\nleft for queries of all records: nothing")
+    spent.charge([batch])
+
+
+@pytest.mark.x64
 @pytest.mark.parametrize("budget", [BUDGET, PURE], ids=["Gaussian", "Laplace"])
 def test_a_release_of_what_is_left_fits_and_leaves_nothing(budget: private.Budget) -> None:
     total, records = statistics.total("y", 0.0, 1.0), {"y": np.full(5, 0.5)}

@@ -254,8 +254,9 @@ class Ledger(Printed):
 
         Notes
         -----
-        It is exact for queries of all records, whatever was charged before. What subsampled queries need in a ledger of
-        their own is `noise_multiplier_for`.
+        It is exact for queries of all records, whatever was charged before. After subsampled queries it is often
+        nothing, although `privacy_spent` is below the budget. Only more of the same queries fit then, and `affordable`
+        says how many. What subsampled queries need in a ledger of their own is `noise_multiplier_for`.
 
         Examples
         --------
@@ -426,7 +427,9 @@ class Ledger(Printed):
             made[query.name] += query.count
         names = [f"{count:,} × {name}" for name, count in made.most_common(SHOWN)] or ["none"]
         left = what_remains(self._entries.queries, self.budget, None, 1)
-        return f"Ledger\nbudget: {self.budget}\nqueries: {', '.join(names)}{', …' * (len(made) > SHOWN)}\nleft: {left}"
+        kind = " for queries of all records" * any(query.sampling_rate < 1 for query in self._entries.queries)
+        shown = f"{', '.join(names)}{', …' * (len(made) > SHOWN)}"
+        return f"Ledger\nbudget: {self.budget}\nqueries: {shown}\nleft{kind}: {left}"
 
 
 def _grade(queries: Sequence[Query]) -> Grade | None:
