@@ -19,7 +19,7 @@ demo: $(VENV)/installed
 
 # The tests closest to what has changed, and a core: before each commit.
 quick: $(VENV)/installed
-	$(PYTEST) --tier quick $$($(BIN)/python -m tests.quick)
+	$(PYTEST) --tier quick $$($(BIN)/python -m tests.tools.quick)
 
 # The light tests and the proofs, in float64: what would find most faults.
 test: $(VENV)/installed
@@ -35,13 +35,13 @@ test-all: $(VENV)/installed
 # Shards in rotation, as many as there is time for.
 MINUTES ?= 20
 shards: $(VENV)/installed
-	$(BIN)/python -m tests.shards $(MINUTES)
+	$(BIN)/python -m tests.tools.shards $(MINUTES)
 
 # Brings tests/weights.json up to date, after a complete run.
 weights: $(VENV)/installed
 	rm -rf .weights
 	DPJAX_TEST_WEIGHTS=.weights DPJAX_TEST_CACHE=.weights/cache $(MAKE) test-all
-	$(BIN)/python -m tests.weights .weights
+	$(BIN)/python -m tests.tools.weights .weights
 
 # What import, first calls, the demo, the tests and CI cost, in J.
 weight: $(VENV)/installed-dev $(VENV)/installed-docs
@@ -64,7 +64,7 @@ docs: $(VENV)/installed-docs
 
 # Shows below the code of the pages what it prints: of PAGES, or of all, in half an hour. Slow tests compare.
 printed: $(VENV)/installed
-	$(BIN)/python -m tests.printed $(PAGES)
+	$(BIN)/python -m tests.tools.printed $(PAGES)
 
 # Adds the site of this version, as the latest, to the local branch gh-pages: readers choose between versions. Pushes nothing.
 site-version: $(VENV)/installed-docs
@@ -81,7 +81,7 @@ notebooks/executed/%.ipynb: notebooks/%.py | $(VENV)/installed-docs
 
 # Writes down the public interface, after a change that is meant.
 api: $(VENV)/installed
-	$(BIN)/python -m tests.public_api
+	$(BIN)/python -m tests.tools.public_api
 
 # Builds the wheel, installs it in an environment of its own, and draws from a posterior there.
 wheel:
@@ -93,7 +93,7 @@ wheel:
 
 # Refuses until versions, dates and addresses agree; then runs every check, and builds the site. Pushes and uploads nothing.
 release: $(VENV)/installed
-	$(BIN)/python -m tests.versions
+	$(BIN)/python -m tests.tools.versions
 	.ci/run
 	$(MAKE) notebooks site-version wheel
 

@@ -14,7 +14,7 @@ from benchmarks.rows import Row
 from benchmarks.timing import time_call
 from dpjax import models, statistics
 from dpjax.diagnostics import ess_bulk
-from tests.numpyro_models import programs
+from tests.adapters.numpyro import programs
 
 CHAINS = 16
 N = 100

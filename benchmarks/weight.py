@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks.machine import describe
-from tests.weights import ROOT, time_import, time_process
+from tests.tools.weights import ROOT, time_import, time_process
 
 RESULTS = Path(__file__).parent / "results" / "weight.json"
 

@@ -5,7 +5,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.xla_flags import FLAGS
+from tests.tools.xla_flags import FLAGS
 
 FLOAT32 = os.environ.get("DPJAX_TEST_FLOAT32") == "1"
 
@@ -21,9 +21,9 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
 import jax  # noqa: E402
 import pytest  # noqa: E402
 
-from tests import weights  # noqa: E402
-from tests.proofs import KILLERS, PROOFS  # noqa: E402
-from tests.validation import leave_line  # noqa: E402
+from tests.tools import weights  # noqa: E402
+from tests.tools.proofs import KILLERS, PROOFS  # noqa: E402
+from tests.tools.validation import leave_line  # noqa: E402
 
 jax.config.update("jax_enable_x64", not FLOAT32)
 jax.config.update("jax_numpy_dtype_promotion", "strict")

@@ -13,7 +13,7 @@ CALL = "prior predictive"
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
     """The script, imported where it is used: it builds models."""
-    return importlib.import_module("tests.bit_for_bit")
+    return importlib.import_module("tests.tools.bit_for_bit")
 
 
 def test_there_are_calls_of_all_kinds(script: ModuleType) -> None:

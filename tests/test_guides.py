@@ -13,7 +13,7 @@ import pytest
 
 import dpjax
 from dpjax import diagnostics
-from tests.printed import run_checked
+from tests.tools.printed import run_checked
 
 DOCS = Path(__file__).parents[1] / "docs"
 MAX_DEVIATION = 5.0  # standard errors

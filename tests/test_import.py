@@ -10,7 +10,7 @@ import pytest
 
 import dpjax
 from dpjax._util.lazy import implemented_by
-from tests.public_api import PARTS
+from tests.tools.public_api import PARTS
 
 MOST_MODULES = 3
 """Modules of dpjax that `import dpjax` loads: the package, `_util` and what makes its names."""

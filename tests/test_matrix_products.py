@@ -15,7 +15,7 @@ import pytest
 
 import dpjax
 from dpjax import coupling, mixture, private
-from tests.lowering.programs import GRAM, REGRESSION
+from tests.tools.programs import GRAM, REGRESSION
 
 ROUNDED = "TF32_TF32_F32"
 """JAX's name for products of factors that are rounded to 11 bits."""

@@ -10,7 +10,7 @@ import pytest
 
 import dpjax
 from dpjax import diagnostics
-from tests.printed import run_checked
+from tests.tools.printed import run_checked
 
 PAGE = Path(__file__).parents[1] / "docs" / "own-loop.md"
 MODEL = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.printed import differences, with_output
+from tests.tools.printed import differences, with_output
 
 TABLE = "      mean  sd  50%  mcse_mean\na[0]  1.00  2.  0.9  0.1\nnote on 3 and 5"
 

@@ -10,8 +10,8 @@ import pytest
 
 import dpjax
 from dpjax.__main__ import main
-from tests import versions
-from tests.public_api import PARTS
+from tests.tools import versions
+from tests.tools.public_api import PARTS
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

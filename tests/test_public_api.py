@@ -1,6 +1,6 @@
 """The public interface is what the file says: whoever changes it changes the file, and the changelog."""
 
-from tests import public_api
+from tests.tools import public_api
 
 
 def test_public_names_and_signatures_are_those_on_file():

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.printed import run_checked
+from tests.tools.printed import run_checked
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text()

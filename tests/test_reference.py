@@ -11,7 +11,7 @@ from typing import Any
 
 import dpjax
 from dpjax.mechanisms import Mechanism
-from tests.public_api import members, options_of
+from tests.tools.public_api import members, options_of
 
 PAGES = sorted((Path(__file__).parents[1] / "docs/reference").glob("*.md"))
 SECTIONS = ("Parameters", "Other Parameters", "Attributes")

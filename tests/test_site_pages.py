@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpjax
-from tests.printed import run_checked
+from tests.tools.printed import run_checked
 
 DOCS = Path(__file__).parents[1] / "docs"
 

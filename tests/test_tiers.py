@@ -8,9 +8,9 @@ import pytest
 
 from tests.conftest import prune
 from tests.mutants import MUTANTS
-from tests.proofs import KILLED, KILLERS, PROOFS
-from tests.shards import NUMBER, rotation
-from tests.weights import HEAVY, KINDS, ROOT, divide, other_files, read_weights, renew, shards, weigh
+from tests.tools.proofs import KILLED, KILLERS, PROOFS
+from tests.tools.shards import NUMBER, rotation
+from tests.tools.weights import HEAVY, KINDS, ROOT, divide, other_files, read_weights, renew, shards, weigh
 
 WEIGHTS = {"a": 5.0, "b": 4.0, "c": 3.0, "d": 2.0, "e": 1.0}
 
@@ -47,7 +47,7 @@ def test_no_shard_is_far_heavier_than_another() -> None:
 
 
 def test_weights_are_brought_up_to_date() -> None:
-    path, other = "tests/test_tiers.py", "tests/test_smc.py"
+    path, other = "tests/test_tiers.py", "tests/smc/test_sample.py"
     proof = next(test for test in PROOFS if test.startswith(other))
     before = {path: {"heavy": ["test_a"], "float64": 9.0, "light": 1.0}, "tests/gone.py": {"float64": 1.0}}
     after = renew(before, {(f"{path}::test_b", "float64"): HEAVY / 2, (proof, "proof"): 5.0})

@@ -18,7 +18,7 @@ import numpyro
 import dpjax
 from dpjax import statistics
 from dpjax.private import noise
-from tests.public_api import is_called, public_names
+from tests.tools.public_api import is_called, public_names
 
 CELLS = statistics.cells("cell", 2)
 TOTAL = statistics.total("y", 0, 1)

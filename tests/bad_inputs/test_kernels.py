@@ -12,7 +12,7 @@ import dpjax
 from dpjax import private, statistics
 from dpjax.clt import accuracy
 from dpjax.private import noise
-from tests.private.paid_sums import seeded
+from tests.private.releases.paid_sums import seeded
 
 
 def log_likelihood(parameters: Any, record: Any) -> Any:

@@ -12,7 +12,7 @@ from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.sweep import build_kernel
 from dpjax.models.simulation import Position, init_state
 from dpjax.release import Release
-from tests.perfect_start import Replicates
+from tests.tools.perfect_start import Replicates
 
 
 def run_pairs(

@@ -17,7 +17,7 @@ from dpjax.data_augmentation.records.soma import choose_place
 from dpjax.exchangeable.sweeps import Decision, Innovations, SweepState, make_placement
 from dpjax.exchangeable.targets import SummedTarget
 from tests.coupling.pairs import run_pairs
-from tests.perfect_start import REJECT, noise_p_value, parameter_p_value
+from tests.tools.perfect_start import REJECT, noise_p_value, parameter_p_value
 
 N = 5
 NORMAL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=models.InverseGammaPrior(4.0, 3.0))

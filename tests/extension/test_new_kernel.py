@@ -11,7 +11,7 @@ import pytest
 import dpjax
 from dpjax import private
 from tests.private.cases import AMPLE, BOUND, MEAN, STARTS, TARGET, ledger
-from tests.private.paid_runs import break_off, shorten_parts
+from tests.private.runs.paid_runs import break_off, shorten_parts
 
 KEY = jax.random.key(5)
 TAU = 0.5

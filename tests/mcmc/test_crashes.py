@@ -20,7 +20,7 @@ import pytest
 from dpjax.runtime import checkpoint, run as runtime_run
 from dpjax.runtime.checkpoint import CheckpointFile
 from dpjax.runtime.progress import Progress
-from tests.runtime.killed_files import Death, dying
+from tests.tools.killed_files import Death, dying
 
 SAVEZ = np.savez
 

@@ -9,7 +9,7 @@ from scipy import stats
 
 import dpjax
 from dpjax import diagnostics
-from tests.parameters.saturating import MODEL, RELEASE
+from tests.data_augmentation.parameters.saturating import MODEL, RELEASE
 
 SIZES = {"num_chains": 4, "num_warmup": 300, "num_samples": 1_500, "progress": False}
 

@@ -14,7 +14,7 @@ import dpjax
 from dpjax import statistics
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Rounded, SumOf
 from dpjax.mechanisms.smoothed import smoothed
-from tests.counts.published import NOISY_ROWS, ROWS, Part, check_chains
+from tests.mechanisms.published import NOISY_ROWS, ROWS, Part, check_chains
 
 mpmath.mp.dps = 30
 REACH, NUM_DRAWS, GATE = 250, 20_000, 1e-4

@@ -15,9 +15,9 @@ from dpjax.mixture.samplers.base import Setup, Slots
 from dpjax.mixture.samplers.conditional import Conditional
 from dpjax.mixture.samplers.neal5 import Neal5
 from dpjax.models import GammaPrior
-from tests.mixture.components import COMPONENTS
+from tests.mixture.components.cases import COMPONENTS
 from tests.mixture.perfect import BASE_LAWS, N, p_value, run
-from tests.perfect_start import REJECT
+from tests.tools.perfect_start import REJECT
 
 PRIOR = GammaPrior(6.0, 10.0)
 COUNTS = statistics.histogram("y", [-9.0, -0.5, 0.5, 1.5, 9.0])

@@ -12,9 +12,9 @@ from dpjax.mixture.samplers.neal3 import Neal3
 from dpjax.mixture.samplers.neal5 import Neal5
 from dpjax.mixture.samplers.neal8 import Neal8
 from dpjax.models import GammaPrior
-from tests.mixture.components import COMPONENTS
+from tests.mixture.components.cases import COMPONENTS
 from tests.mixture.perfect import NOISE, p_value, run
-from tests.perfect_start import REJECT
+from tests.tools.perfect_start import REJECT
 
 PRIOR = GammaPrior(6.0, 10.0)
 ALPHA = 0.6

@@ -16,7 +16,7 @@ from dpjax.mixture.samplers.neal5 import Neal5
 from dpjax.mixture.samplers.neal8 import Neal8
 from dpjax.models import GammaPrior
 from tests.mixture.perfect import NOISE, Ends, cluster_p_value, run
-from tests.perfect_start import REJECT
+from tests.tools.perfect_start import REJECT
 
 MEAN = np.array([0.5, -1.0])
 SCALE = np.array([[2.0, 0.8], [0.8, 1.5]])

@@ -16,9 +16,9 @@ from dpjax.mixture.samplers.neal5 import Neal5
 from dpjax.mixture.samplers.neal8 import Neal8
 from dpjax.mixture.samplers.split_merge import SplitMerge
 from tests.mixture import test_multivariate_perfect_start as vectors
-from tests.mixture.components import COMPONENTS
+from tests.mixture.components.cases import COMPONENTS
 from tests.mixture.perfect import BASE_LAWS, LAPLACE, NOISE, p_value, run
-from tests.perfect_start import REJECT
+from tests.tools.perfect_start import REJECT
 
 PRIOR = vectors.PRIOR
 MOVES = {"proposals": 2, "launch_scans": 2}

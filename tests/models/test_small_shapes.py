@@ -14,7 +14,7 @@ from dpjax import models
 from dpjax.base import Model
 from dpjax.numerics.dirichlet import beta_log_density, dirichlet_log_normaliser
 from dpjax.numerics.ends import lower_end, upper_gap
-from tests.perfect_start import REJECT
+from tests.tools.perfect_start import REJECT
 
 PRIOR = models.GammaPrior(1.0, 1.0)
 GRID = np.geomspace(0.005, 2.0, 8)

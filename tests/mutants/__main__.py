@@ -21,8 +21,8 @@ from queue import Queue
 from typing import Any
 
 from tests.mutants import MUTANTS, Mutant
-from tests.proofs import KILLED
-from tests.weights import ROOT, cpu_seconds
+from tests.tools.proofs import KILLED
+from tests.tools.weights import ROOT, cpu_seconds
 
 PROGRAMS = Path(tempfile.gettempdir()) / "dpjax-mutant-programs"
 """Compiled programs, which mutants share."""

@@ -2,12 +2,12 @@
 
 from tests.mutants.base import Mutant
 
-TOOLS = ("release/test_conventions_of_tools.py",)
-DIFFPRIVLIB = ("fitted/test_diffprivlib.py",)
-DPPACK = ("fitted/test_dppack.py",)
-CENSUS = ("release/test_census.py",)
-FORMS = ("numpyro_models/test_forms.py",)
-PICKLES = ("posterior/test_pickles.py",)
+TOOLS = ("adapters/test_conventions_of_tools.py",)
+DIFFPRIVLIB = ("adapters/diffprivlib/test_diffprivlib.py",)
+DPPACK = ("adapters/dppack/test_dppack.py",)
+CENSUS = ("adapters/census/test_census.py",)
+FORMS = ("adapters/numpyro/test_forms.py",)
+PICKLES = ("_util/test_pickles.py",)
 
 MUTANTS = (
     Mutant(
@@ -43,7 +43,7 @@ MUTANTS = (
         "adapters/pageviews.py",
         "thresholded(published, values, possible, mechanism, threshold, n=n, only_present=only_present)",
         "thresholded(published, values, possible, mechanism, threshold - 1, n=n, only_present=only_present)",
-        ("release/test_pageviews.py",),
+        ("adapters/test_pageviews.py",),
     ),
     Mutant(
         "Diffprivlib's mean has the noise of a sum",
@@ -106,7 +106,7 @@ MUTANTS = (
         "adapters/numpyro/families.py",
         "lambda noise: expand_as(location, noise) + expand_as(scale, noise) * noise,",
         "lambda noise: expand_as(scale, noise) * noise,",
-        (*FORMS, "numpyro_models/test_perfect_start.py"),
+        (*FORMS, "adapters/numpyro/test_perfect_start.py"),
     ),
     Mutant(
         "The noise of gamma records lacks its slope",
@@ -120,14 +120,14 @@ MUTANTS = (
         "adapters/numpyro/noncentred.py",
         "jnp.sum(transform.log_abs_det_jacobian(free, value)) + jnp.sum(jnp.log(scale))",
         "jnp.sum(transform.log_abs_det_jacobian(free, value))",
-        ("numpyro_models/test_hierarchies.py",),
+        ("adapters/numpyro/test_hierarchies.py",),
     ),
     Mutant(
         "All sites of a record draw their noise with one key",
         "adapters/numpyro/noncentred.py",
         "site_key = jax.random.fold_in(key, len(noise))",
         "site_key = key",
-        ("numpyro_models/test_perfect_start.py", "numpyro_models/test_forms.py"),
+        ("adapters/numpyro/test_perfect_start.py", "adapters/numpyro/test_forms.py"),
     ),
     Mutant(
         "A success has the cell of a failure",
@@ -141,14 +141,14 @@ MUTANTS = (
         "adapters/numpyro/truncation.py",
         "return inner.base_dist.log_prob(value) - interval.high - log_mass(interval.high - interval.low)",
         "return inner.base_dist.log_prob(value)",
-        ("numpyro_models/test_twins.py", "numpyro_models/test_tails.py", "numpyro_models/test_small_shapes.py"),
+        ("adapters/numpyro/test_twins.py", "adapters/numpyro/test_tails.py", "adapters/numpyro/test_small_shapes.py"),
     ),
     Mutant(
         "A program is known without the constants inside it",
         "runtime/identity.py",
         "*constants_of(value)]",
         '*getattr(value, "consts", ())]',
-        ("numpyro_models/test_memory.py",),
+        ("adapters/numpyro/test_memory.py",),
     ),
     Mutant(
         "A copy out of a pickle has no release",
@@ -169,13 +169,13 @@ MUTANTS = (
         "_util/dependence.py",
         "flags = follow_equation(equation, [depends(atom) for atom in equation.invars])",
         "flags = [False] * len(equation.outvars)",
-        ("runtime/test_dependence.py", "coupling/test_coupled_kernels.py", "numpyro_models/test_models.py"),
+        ("_util/test_dependence.py", "coupling/test_coupled_kernels.py", "adapters/numpyro/test_model.py"),
     ),
     Mutant(
         "A function that was replaced is forgotten",
         "base.py",
         "FunctionModel(**{name: getattr(self, name) for name in MEMBERS} | changes)",
         "FunctionModel(**changes | {name: getattr(self, name) for name in MEMBERS})",
-        ("models/test_models_as_data.py", "models/test_check_model.py"),
+        ("models/test_models_as_data.py", "models/test_checks.py"),
     ),
 )

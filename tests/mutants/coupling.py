@@ -4,9 +4,9 @@ from tests.mutants.base import Mutant
 
 COUPLINGS = ("coupling/test_couplings.py",)
 KERNELS = ("coupling/test_coupled_kernels.py",)
-LAGGED = ("coupling/test_lagged.py",)
+LAGGED = ("coupling/test_meetings.py",)
 UNBIASED = ("coupling/test_unbiased.py",)
-EXCHANGEABLE = ("coupling/test_exchangeable.py",)
+EXCHANGEABLE = ("exchangeable/test_samplers.py",)
 
 MUTANTS = (
     Mutant(
@@ -140,7 +140,7 @@ MUTANTS = (
         "coupling/refresh.py",
         "stayed = ~(accepted | accepted_too)",
         "stayed = ~(accepted & accepted_too)",
-        ("coupling/test_coupled_refresh.py",),
+        ("coupling/test_refresh.py",),
     ),
     Mutant(
         "Coupled acceptance of SOMA forgets the reverse total",

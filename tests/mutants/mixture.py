@@ -3,8 +3,8 @@
 from tests.mutants.base import Mutant
 
 LABELS = ("mixture/test_partitions.py", "mixture/test_concentration.py")
-SPLIT = ("mixture/test_split_merge.py",)
-COMPONENTS = ("mixture/test_components.py",)
+SPLIT = ("mixture/samplers/test_split_merge.py",)
+COMPONENTS = ("mixture/components/test_components.py",)
 START = ("mixture/test_marginal_perfect_start.py", *LABELS)
 
 MUTANTS = (
@@ -20,7 +20,7 @@ MUTANTS = (
         "mixture/samplers/weights.py",
         "logs = jnp.cumsum(jnp.where(occupied, 0, exponential)) / concentration",
         "logs = jnp.cumsum(jnp.where(occupied, 0, exponential))",
-        ("mixture/test_mixture_perfect_start.py", *LABELS),
+        ("mixture/test_perfect_start.py", *LABELS),
     ),
     Mutant(
         "The concentration is drawn as if there were a cluster more",
@@ -90,7 +90,7 @@ MUTANTS = (
         "mixture/samplers/conditional.py",
         "levels = uniforms * heights[labels]",
         "levels = uniforms * jnp.max(heights)",
-        ("mixture/test_mixture_perfect_start.py", *LABELS),
+        ("mixture/test_perfect_start.py", *LABELS),
     ),
     Mutant(
         "Labels are chosen without the height of their slices",
@@ -104,14 +104,14 @@ MUTANTS = (
         "mixture/samplers/records.py",
         "proper_density(log_proposals) - log_channel, jnp.log(uniform)",
         "proper_density(log_proposals) - 0 * log_channel, jnp.log(uniform)",
-        ("mixture/test_acceptance.py", "mixture/test_mixture_perfect_start.py"),
+        ("mixture/test_acceptance.py", "mixture/test_perfect_start.py"),
     ),
     Mutant(
         "Several proposals forget the record itself",
         "mixture/samplers/records.py",
         "log_weights = proper_density(jnp.concatenate([log_channel[None], fresh]))",
         "log_weights = proper_density(jnp.concatenate([log_channel[None] - 50, fresh]))",
-        ("mixture/test_acceptance.py", "mixture/test_mixture_perfect_start.py"),
+        ("mixture/test_acceptance.py", "mixture/test_perfect_start.py"),
     ),
     Mutant(
         "A binned record leaves its bin one too late",
@@ -132,7 +132,7 @@ MUTANTS = (
         "mixture/components/gaussian.py",
         "return of_precision + of_scale + gammaln(shape)",
         "return of_scale + gammaln(shape)",
-        ("mixture/test_mixture_sample.py",),
+        ("mixture/test_sample.py",),
     ),
     Mutant(
         "The evidence of a truncated cluster forgets its mass",
@@ -153,20 +153,20 @@ MUTANTS = (
         "mixture/components/multivariate.py",
         "- precision[:, None, None] * shift[:, :, None] * shift[:, None, :]",
         "- 0 * precision[:, None, None] * shift[:, :, None] * shift[:, None, :]",
-        ("mixture/test_multivariate.py",),
+        ("mixture/components/test_multivariate.py",),
     ),
     Mutant(
         "The distance of partitions counts their overlap once",
         "mixture/partition.py",
         "total(row) - 2 * total(row * clusters + own[0])",
         "total(row) - total(row * clusters + own[0])",
-        ("mixture/test_point_partitions.py",),
+        ("mixture/test_partition.py",),
     ),
     Mutant(
         "Moving a record costs as if it had stayed",
         "mixture/partition.py",
         "without = self.steps[self.counts[self.rows[record], own] - 1]",
         "without = self.steps[self.counts[self.rows[record], own]]",
-        ("mixture/test_point_partitions.py",),
+        ("mixture/test_partition.py",),
     ),
 )

@@ -2,7 +2,7 @@
 
 from tests.mutants.base import Mutant
 
-LAWS = ("models/test_prior_laws.py",)
+LAWS = ("models/test_priors.py",)
 UPDATES = ("models/test_updates.py", "models/test_update_densities.py")
 IDENTITIES = ("models/test_identities.py",)
 DENSITIES = ("models/test_densities.py",)
@@ -140,14 +140,14 @@ MUTANTS = (
         "numerics/counts.py",
         "return jnp.where(probability > 0.5, n - count, count)",
         "return count",
-        ("numerics/test_multinomial.py",),
+        ("numerics/test_counts.py",),
     ),
     Mutant(
         "Transformed rejection of binomials lacks its margin",
         "numerics/counts.py",
         "height / (bend / jnp.square(margin) + width))",
         "height / (bend / margin + width))",
-        ("numerics/test_multinomial.py",),
+        ("numerics/test_counts.py",),
     ),
     Mutant(
         "Small gamma shapes are not boosted",
@@ -175,7 +175,7 @@ MUTANTS = (
         "numerics/selection.py",
         "block = _count(block_ends <= target)",
         "block = _count(block_ends <= target - total / 2)",
-        ("records/test_soma_attempt.py",),
+        ("data_augmentation/records/test_soma.py",),
     ),
     Mutant(
         "Many choices count the ends that they have not reached",

@@ -2,15 +2,15 @@
 
 from tests.mutants.base import Mutant
 
-CLIPPED = ("private/test_fixed_point.py", "private/test_clipped_sums.py")
-INVARIANCE = ("private/test_invariance.py",)
-HMC = ("private/test_hmc.py",)
-ACCOUNTING = ("private/test_accounting.py",)
-LEDGER = ("private/test_ledger.py",)
-LANGEVIN = ("private/test_langevin.py",)
-RELEASE = ("private/test_release.py",)
-COLUMNS = ("private/test_columns.py",)
-PLAN = ("private/test_plan.py",)
+CLIPPED = ("private/test_fixed_point.py", "private/sums/test_clipped.py")
+INVARIANCE = ("private/kernels/test_invariance.py",)
+HMC = ("private/kernels/test_hmc.py",)
+ACCOUNTING = ("private/accounting/test_closed_form.py",)
+LEDGER = ("private/accounting/test_ledger.py",)
+LANGEVIN = ("private/kernels/test_langevin.py",)
+RELEASE = ("private/releases/test_release.py",)
+COLUMNS = ("private/releases/test_records.py",)
+PLAN = ("private/planning/test_plan.py",)
 PURE = ("private/test_pure.py",)
 
 MUTANTS = (
@@ -110,7 +110,7 @@ MUTANTS = (
         "private/kernels/hmc.py",
         "dimension=target.dimension, count=settings.num_leapfrog + 1)",
         "dimension=target.dimension, count=settings.num_leapfrog)",
-        ("private/test_private_sample.py", *HMC),
+        ("private/runs/test_sample.py", *HMC),
     ),
     Mutant(
         "All gradients of a trajectory have one answer's noise",
@@ -222,14 +222,14 @@ MUTANTS = (
         "private/accounting/events.py",
         "        bounds.append(renyi_log_delta(queries, epsilon))\n    return min(bounds)",
         "        bounds.append(renyi_log_delta(queries, epsilon))\n    return max(bounds)",
-        (*LEDGER, "private/test_accountant_bounds.py"),
+        (*LEDGER, "private/accounting/test_accountant_bounds.py"),
     ),
     Mutant(
         "An ε is returned that breaks its promise",
         "private/accounting/closed_form.py",
         "return exp(solution) * (1 - LOG_TOLERANCE)",
         "return exp(solution) * (1 + 1e-6)",
-        (*ACCOUNTING, "private/test_accountant_bounds.py"),
+        (*ACCOUNTING, "private/accounting/test_accountant_bounds.py"),
     ),
     Mutant(
         "Equal queries are counted once",
@@ -257,21 +257,21 @@ MUTANTS = (
         "private/noise/secure.py",
         "np.exp2(np.frexp(deviation)[1] - 1.0 - GRID_BITS)",
         "np.exp2(np.frexp(deviation)[1] - 1.0)",
-        ("private/test_noise.py",),
+        ("private/noise/test_noise.py",),
     ),
     Mutant(
         "Secure noise is never negative",
         "private/noise/secure.py",
         "np.where(words >> np.uint64(SIGN), -magnitude, magnitude)",
         "np.where(words >> np.uint64(SIGN), magnitude, magnitude)",
-        ("private/test_noise.py",),
+        ("private/noise/test_noise.py",),
     ),
     Mutant(
         "A scale is rounded down",
         "private/noise/base.py",
         "np.where(enough, rounded, np.nextafter(rounded, np.inf, dtype=dtype))",
         "np.where(enough, rounded, rounded)",
-        ("private/test_noise.py",),
+        ("private/noise/test_noise.py",),
     ),
     Mutant(
         "The answers of a part of a key are one",
@@ -285,7 +285,7 @@ MUTANTS = (
         "private/releases/price.py",
         "radius) / step * multiplier / (1 - rounding)\n    grid = float",
         "radius) / step * multiplier / (1 - rounding) / 2\n    grid = float",
-        (*RELEASE, "private/test_release_safety.py"),
+        (*RELEASE, "private/releases/test_release_safety.py"),
     ),
     Mutant(
         "A budget's earlier charges are forgotten",
@@ -362,14 +362,14 @@ MUTANTS = (
         "private/targets/target.py",
         "return model.log_prior(constrain(model, unconstrained)) + log_jacobian(model, unconstrained)",
         "return model.log_prior(constrain(model, unconstrained))",
-        ("private/test_model_targets.py",),
+        ("private/targets/test_target.py",),
     ),
     Mutant(
         "The filling of the last chunk has weight",
         "private/targets/target.py",
         "(jnp.arange(num_chunks * chunk_size) < size)",
         "(jnp.arange(num_chunks * chunk_size) <= size)",
-        ("private/test_clipped_sums.py",),
+        ("private/sums/test_clipped.py",),
     ),
     Mutant(
         "Discrete Laplace noise counts 0 twice",

@@ -2,12 +2,12 @@
 
 from tests.mutants.base import Mutant
 
-SWEEPS = ("records/test_sweeps.py",)
-REFRESH = ("records/test_refresh.py",)
-START = ("records/test_perfect_start.py",)
+SWEEPS = ("data_augmentation/records/test_sweeps.py",)
+REFRESH = ("data_augmentation/test_refresh.py",)
+START = ("data_augmentation/records/test_perfect_start.py",)
 MICRODATA = ("release/test_microdata.py",)
-MOVES = ("records/test_microdata_moves.py",)
-SUMMED = ("summed_out/test_likelihood.py",)
+MOVES = ("data_augmentation/records/test_microdata.py",)
+SUMMED = ("data_augmentation/summed_out/test_likelihood.py",)
 
 MUTANTS = (
     Mutant(
@@ -47,7 +47,7 @@ MUTANTS = (
         "numerics/selection.py",
         "return (log_uniform < log_ratio) & (proposed < jnp.inf), ~(log_ratio < jnp.inf)",
         "return log_uniform < log_ratio, ~(log_ratio < jnp.inf)",
-        ("records/test_rounds.py", *SWEEPS),
+        ("data_augmentation/records/test_rounds.py", *SWEEPS),
     ),
     Mutant(
         "A random scan moves a record towards the wrong residual",
@@ -68,21 +68,21 @@ MUTANTS = (
         "data_augmentation/records/imwg.py",
         "return jnp.sum(jnp.pad(columns, ((0, 0), (0, -n % block))).reshape(d, -1, block), axis=2)",
         "return jnp.sum(jnp.pad(jnp.roll(columns, -1, 1), ((0, 0), (0, -n % block))).reshape(d, -1, block), axis=2)",
-        ("records/test_pcn.py",),
+        ("data_augmentation/records/test_pcn.py",),
     ),
     Mutant(
         "SOMA's reverse weight keeps the record that was taken",
         "data_augmentation/records/soma.py",
         "return jnp.maximum(total - weight, 0.0) + current",
         "return total + current",
-        ("records/test_soma_attempt.py",),
+        ("data_augmentation/records/test_soma.py",),
     ),
     Mutant(
         "SOMA's last window leaves the records",
         "data_augmentation/records/soma.py",
         "np.minimum(np.arange(0, n, attempts), n - attempts)",
         "np.minimum(np.arange(0, n, attempts), n - attempts + 1)",
-        ("records/test_soma_attempt.py",),
+        ("data_augmentation/records/test_soma.py",),
     ),
     Mutant(
         "SOMA keeps the residual of the record that stayed",
@@ -96,7 +96,7 @@ MUTANTS = (
         "data_augmentation/records/proposals.py",
         "spread = jnp.sqrt(1 - jnp.square(jnp.asarray(correlation, float)))",
         "spread = jnp.sqrt(1 - jnp.asarray(correlation, float))",
-        ("records/test_pcn.py",),
+        ("data_augmentation/records/test_pcn.py",),
     ),
     Mutant(
         "Proposals and decisions share a key",
@@ -110,42 +110,42 @@ MUTANTS = (
         "data_augmentation/records/pcn.py",
         "release.log_densities_at(residual[:, None] - changes)",
         "release.log_densities_at(residual[:, None] + changes)",
-        ("records/test_pcn_choices.py",),
+        ("data_augmentation/records/test_pcn_choices.py",),
     ),
     Mutant(
         "A round knows its own decision among those before",
         "data_augmentation/records/rounds.py",
         "places[:, None] < places[None, :]",
         "places[:, None] <= places[None, :]",
-        ("records/test_rounds.py",),
+        ("data_augmentation/records/test_rounds.py",),
     ),
     Mutant(
         "Rounds end one too early",
         "data_augmentation/records/rounds.py",
         "return last.changed & (last.number < last.accepted.shape[0])",
         "return last.changed & (last.number < last.accepted.shape[0] - 1)",
-        ("records/test_rounds.py",),
+        ("data_augmentation/records/test_rounds.py",),
     ),
     Mutant(
         "The last of the parts begins too early",
         "data_augmentation/records/parts.py",
         "np.minimum(np.arange(NUM_PARTS) * size_of_part(n), n - size_of_part(n))",
         "np.minimum(np.arange(NUM_PARTS) * size_of_part(n), n - size_of_part(n) - 1)",
-        ("records/test_parts.py",),
+        ("data_augmentation/records/test_parts.py",),
     ),
     Mutant(
         "A birth forgets the n + 1 of its ratio",
         "data_augmentation/records/births.py",
         "jnp.diff(log_prior) + jnp.log((numbers + 1).astype(float)) - ",
         "jnp.diff(log_prior) - ",
-        ("records/test_births.py",),
+        ("data_augmentation/records/test_births.py",),
     ),
     Mutant(
         "A death has the gain of another number",
         "data_augmentation/records/births.py",
         "gains[state.number - (step < 0).astype(step.dtype)]",
         "gains[state.number]",
-        ("records/test_births.py",),
+        ("data_augmentation/records/test_births.py",),
     ),
     Mutant(
         "A local proposal is accepted against its own density",
@@ -166,7 +166,7 @@ MUTANTS = (
         "data_augmentation/records/local.py",
         "(jnp.arange(WINDOW, dtype=values.dtype)[:, None] - offsets[None])",
         "(jnp.arange(WINDOW, dtype=values.dtype)[:, None] - 0 * offsets[None])",
-        ("records/test_gaps.py",),
+        ("data_augmentation/records/test_gaps.py",),
     ),
     Mutant(
         "A refresh forgets the density that it proposes from",
@@ -222,56 +222,56 @@ MUTANTS = (
         "data_augmentation/parameters/interweaving.py",
         "value += jnp.sum(noise_log_density(parameters, noise))",
         "value += 0",
-        ("models/test_beta_interweaving.py",),
+        ("models/test_beta.py",),
     ),
     Mutant(
         "The density in whitened coordinates lacks its Jacobian",
         "data_augmentation/parameters/coordinates.py",
         "log_prior = model.log_prior(parameters) + log_jacobian(model, unconstrained)",
         "log_prior = model.log_prior(parameters)",
-        ("parameters/test_kernel_laws.py", *START),
+        ("data_augmentation/parameters/test_kernel_laws.py", *START),
     ),
     Mutant(
         "Whitening forgets the location",
         "data_augmentation/parameters/coordinates.py",
         "solve_triangular(self.factor, vector - self.location, lower=True)",
         "solve_triangular(self.factor, vector, lower=True)",
-        ("parameters/test_kernel_laws.py",),
+        ("data_augmentation/parameters/test_kernel_laws.py",),
     ),
     Mutant(
         "The reference of an elliptical move counts twice",
         "data_augmentation/parameters/kernels.py",
         "return log_density(vector) + 0.5 * jnp.sum(vector * vector)",
         "return log_density(vector) + jnp.sum(vector * vector)",
-        ("parameters/test_kernel_laws.py", *START),
+        ("data_augmentation/parameters/test_kernel_laws.py", *START),
     ),
     Mutant(
         "All steps of a parameter kernel have one key",
         "data_augmentation/parameters/centred.py",
         "return algorithm.step(jax.random.fold_in(rng_key, index), state)",
         "return algorithm.step(jax.random.fold_in(rng_key, 0 * index), state)",
-        ("parameters/test_kernel_choice.py",),
+        ("data_augmentation/parameters/test_kernel_choice.py",),
     ),
     Mutant(
         "An update that is not finite is kept",
         "data_augmentation/parameters/centred.py",
         "return tree_where(finite, moved, parameters), info",
         "return tree_where(finite | True, moved, parameters), info",
-        ("parameters/test_nonfinite.py",),
+        ("data_augmentation/parameters/test_nonfinite.py",),
     ),
     Mutant(
         "The frame's logarithms have no Jacobian",
         "data_augmentation/parameters/affine.py",
         "jnp.sum(freedom(k, n) * (ratios - jnp.expm1(2 * ratios) / 2))",
         "jnp.sum((freedom(k, n) - 1) * ratios - freedom(k, n) * jnp.expm1(2 * ratios) / 2)",
-        ("parameters/test_affine.py",),
+        ("data_augmentation/parameters/test_affine.py",),
     ),
     Mutant(
         "A surrogate is not corrected at the old state",
         "data_augmentation/parameters/affine.py",
         "log_ratio -= release.log_likelihood(records) - likelihood(*old)",
         "log_ratio -= release.log_likelihood(records) - likelihood(*new)",
-        ("parameters/test_affine.py",),
+        ("data_augmentation/parameters/test_affine.py",),
     ),
     Mutant(
         "A missing value counts as released",
@@ -334,13 +334,13 @@ MUTANTS = (
         "data_augmentation/summed_out/normal_fields.py",
         "(centre) + volume / 2)",
         "(centre) + 0 * volume)",
-        ("summed_out/test_normal_fields.py",),
+        ("data_augmentation/summed_out/test_normal_fields.py",),
     ),
     Mutant(
         "A formula forgets its offset",
         "adapters/formula/program.py",
         "predictor = predictor + at(design.offset, places)",
         "predictor = predictor + 0 * at(design.offset, places)",
-        ("numpyro_models/test_formula.py",),
+        ("adapters/formula/test_formula.py",),
     ),
 )

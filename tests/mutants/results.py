@@ -3,7 +3,7 @@
 from tests.mutants.base import Mutant
 
 STEPS = ("likelihood/test_steps.py",)
-DIAGNOSTICS = ("mcmc/test_diagnostics.py",)
+DIAGNOSTICS = ("diagnostics/test_convergence.py",)
 PARTS = ("sampler_tests/test_parts.py",)
 SBC = ("sampler_tests/test_sbc.py",)
 COMPLETED = ("posterior/test_completed.py",)
@@ -56,14 +56,14 @@ MUTANTS = (
         "likelihood/intervals.py",
         "drop = scipy.stats.chi2.ppf(level, 1) / 2",
         "drop = scipy.stats.chi2.ppf(level, 1)",
-        ("likelihood/test_approximation.py", "likelihood/test_estimates.py"),
+        ("likelihood/test_approximate.py", "likelihood/test_estimates.py"),
     ),
     Mutant(
         "The likelihood of a sum forgets its scale",
         "likelihood/approximate.py",
         "(LOG_TWO_PI + jnp.log(jnp.asarray(release.n, float))) / 2",
         "LOG_TWO_PI / 2",
-        ("likelihood/test_approximation.py",),
+        ("likelihood/test_approximate.py",),
     ),
     Mutant(
         "The ratio statistic is not doubled",
@@ -126,14 +126,14 @@ MUTANTS = (
         "posterior/batch.py",
         "release=self.releases[number],",
         "release=self.releases[number - 1],",
-        ("mcmc/test_batches.py",),
+        ("mcmc/test_batch.py",),
     ),
     Mutant(
         "A posterior derives the form of its latent data again",
         "mcmc/sample.py",
         'vars(posterior)["problem"] = problem',
         "vars(posterior)",
-        ("test_problem.py",),
+        ("data_augmentation/test_problem.py",),
     ),
     Mutant(
         "Joined runs keep the chains of the first",
@@ -189,7 +189,7 @@ MUTANTS = (
         "plot/intervals.py",
         "levels = ((1 - level) / 2, 0.25, 0.5, 0.75, (1 + level) / 2)",
         "levels = (1 - level, 0.25, 0.5, 0.75, level)",
-        ("plot/test_forest.py",),
+        ("plot/test_intervals.py",),
     ),
     Mutant(
         "Pairs that did not meet are left out of the survival",
@@ -203,6 +203,6 @@ MUTANTS = (
         "demo/diabetes.py",
         "precision = np.array([[n, x], [x, xx]]) + PRIOR_PRECISION * np.eye(2)",
         "precision = np.array([[n, x], [x, xx]])",
-        ("test_demo.py",),
+        ("demo/test_demo.py",),
     ),
 )

@@ -3,8 +3,8 @@
 from tests.mutants.base import Mutant
 
 CHUNK = ("runtime/test_chunk.py",)
-MOVES = ("counts/test_moves.py",)
-SMC = ("test_smc.py",)
+MOVES = ("data_augmentation/counts/test_moves.py",)
+SMC = ("smc/test_sample.py",)
 IMPORTANCE = ("mcmc/test_importance.py",)
 
 MUTANTS = (
@@ -160,7 +160,7 @@ MUTANTS = (
         "data_augmentation/counts/joint_moves.py",
         "density = log_prior(whitened) + release.log_likelihood({COUNTS: counts[None]})",
         "density = log_prior(state.whitened) + release.log_likelihood({COUNTS: counts[None]})",
-        ("counts/test_perfect_start.py",),
+        ("data_augmentation/counts/test_perfect_start.py",),
     ),
     Mutant(
         "SMC's evidence forgets the number of particles",
@@ -265,13 +265,13 @@ MUTANTS = (
         "clt/number.py",
         "shares = jnp.maximum(1 - jnp.abs(place - numbers), jnp.finfo(place.dtype).tiny)",
         "shares = jnp.maximum(jnp.abs(place - numbers), jnp.finfo(place.dtype).tiny)",
-        ("clt/test_unknown_number.py",),
+        ("clt/test_number.py",),
     ),
     Mutant(
         "The third cumulant is not that of a sample",
         "clt/accuracy.py",
         "(size / ((size - 1) * (size - 2)))",
         "(1 / size)",
-        ("clt/test_skewness.py",),
+        ("clt/test_accuracy.py",),
     ),
 )

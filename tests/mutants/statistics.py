@@ -4,7 +4,7 @@ from tests.mutants.base import Mutant
 
 VALUES = ("statistics/test_statistic_values.py",)
 SENSITIVITY = ("statistics/test_sensitivity.py",)
-JSON = ("release/test_release_json.py",)
+JSON = ("release/test_json.py",)
 
 MUTANTS = (
     Mutant(
@@ -103,7 +103,7 @@ MUTANTS = (
         "statistics/powers.py",
         "jnp.clip(value, self.lower, self.upper) - middle",
         "jnp.clip(value, self.lower, self.upper) - self.lower",
-        ("fitted/test_variance.py",),
+        ("release/releases/test_variance.py",),
     ),
     Mutant(
         "A log-composition's sensitivity is of one side",
@@ -117,14 +117,14 @@ MUTANTS = (
         "mechanisms/tabulated.py",
         "leaf[index][..., None] if jnp.ndim(leaf) == 1",
         "leaf[index][..., :1, None] if jnp.ndim(leaf) == 1",
-        ("release/test_release.py",),
+        ("release/test_summed.py",),
     ),
     Mutant(
         "A density that is not of additive noise is taken at the residual",
         "release/summed.py",
         "return mechanism.log_density(value, noisy_sum - residual)",
         "return mechanism.log_density(value, residual)",
-        ("release/test_release.py",),
+        ("release/test_summed.py",),
     ),
     Mutant(
         "A uniform number of records has a value too many",
@@ -138,42 +138,42 @@ MUTANTS = (
         "release/fields.py",
         "self.over_records(sample, jax.random.split(key, self.n), truth)",
         "jax.vmap(self.channel.sample, (None, 0))(key, truth)",
-        ("release/test_local_release.py",),
+        ("release/test_local.py",),
     ),
     Mutant(
         "A threshold leaves out values that equal it",
         "mechanisms/base.py",
         "return np.ceil(threshold) - 1 if self",
         "return np.ceil(threshold) if self",
-        ("release/test_thresholded.py",),
+        ("release/releases/test_thresholded.py",),
     ),
     Mutant(
         "A unary encoding takes a zero for a one",
         "release/releases/protocols.py",
         "one, zero = log(keep / flip), log((1 - keep) / (1 - flip))",
         "one, zero = log((1 - keep) / (1 - flip)), log(keep / flip)",
-        ("fitted/test_reports.py",),
+        ("release/releases/test_reports.py",),
     ),
     Mutant(
         "A quantile of add-or-remove neighbours has half its sensitivity",
         "release/releases/quantiles.py",
         "moved = max(probability, 1 - probability) if",
         "moved = max(probability, 1 - probability) / 2 if",
-        ("fitted/test_choices.py",),
+        ("mechanisms/test_selection.py",),
     ),
     Mutant(
         "Published variances are taken for mean squares",
         "release/releases/moments.py",
         "(variances + means**2) * numbers",
         "variances * numbers",
-        ("fitted/test_moments.py",),
+        ("release/releases/test_moments.py",),
     ),
     Mutant(
         "Linear combinations of noise forget their correlation",
         "release/releases/linear.py",
         "MultivariateGaussian(jnp.asarray(rows @ covariance @ rows.T))",
         "MultivariateGaussian(jnp.asarray(np.diag(np.diag(rows @ covariance @ rows.T))))",
-        ("counts/test_correlated.py", "counts/test_linear.py"),
+        ("mechanisms/test_correlated.py", "data_augmentation/counts/test_least_squares.py"),
     ),
     Mutant(
         "A Laplace variance is taken for that of Gaussian noise",

@@ -10,7 +10,7 @@ from scipy import stats
 
 from dpjax.numerics.normals import points_on_circle, standard_normals
 from dpjax.numerics.tails import normal_inverse, normal_tail
-from tests.perfect_start import REJECT
+from tests.tools.perfect_start import REJECT
 
 x64 = pytest.mark.x64
 

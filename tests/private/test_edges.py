@@ -24,9 +24,9 @@ from dpjax.private.fixed_point import LARGEST_BLOCK, FixedPoint, steps_of
 from dpjax.private.noise.base import at_least
 from dpjax.private.noise.secure import Secure
 from dpjax.private.sums.poisson import gap_thresholds, gaps, successes
-from tests.perfect_start import REJECT
 from tests.private.cases import TARGET, WALK, normal_mean
-from tests.private.paid_runs import KEY, go, ledger
+from tests.private.runs.paid_runs import KEY, go, ledger
+from tests.tools.perfect_start import REJECT
 
 SETTINGS = {"step_size": 0.01, "sampling_rate": 0.5, "gradient_bound": 1.0}
 

@@ -16,7 +16,7 @@ from dpjax.private.releases.price import cost_of, price
 from dpjax.private.releases.release import steps_of
 from dpjax.statistics import RecordStatistic
 from dpjax.statistics.losses import Derivatives
-from tests.private.paid_sums import read
+from tests.private.releases.paid_sums import read
 
 KIND = np.dtype(jnp.result_type(float))
 RNG = np.random.default_rng(5)

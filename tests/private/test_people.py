@@ -11,7 +11,7 @@ import dpjax
 from dpjax import models, private, statistics
 from dpjax.private.people import People, number_people
 from dpjax.private.releases.records import Batch, select_rows
-from tests.private.paid_sums import ADDED, BUDGET, read, seeded
+from tests.private.releases.paid_sums import ADDED, BUDGET, read, seeded
 
 ROWS = 3
 PEOPLE = People("who", ROWS)

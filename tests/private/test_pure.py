@@ -22,10 +22,10 @@ from dpjax.private.people import EACH_RECORD
 from dpjax.private.planning.design import blank_of
 from dpjax.private.releases import exact_sum
 from dpjax.private.releases.price import cost_of, price
-from tests.perfect_start import REJECT
 from tests.private.cases import STARTS, TARGET, WALK
-from tests.private.paid_sums import BOTH, RECORDS, TABLE, TOTAL, release, seeded
-from tests.private.test_release_safety import PAIRS, released, steps_and_parts
+from tests.private.releases.paid_sums import BOTH, RECORDS, TABLE, TOTAL, release, seeded
+from tests.private.releases.test_release_safety import PAIRS, released, steps_and_parts
+from tests.tools.perfect_start import REJECT
 
 PURE = private.Budget(1.0, 0.0, "replace-one")
 WIDE = statistics.scaled(TABLE, 3.0)

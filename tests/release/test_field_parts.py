@@ -10,7 +10,7 @@ from scipy import special, stats
 
 import dpjax
 from dpjax.release.microdata import Microdata
-from tests.mcmc.test_microdata_posteriors import LABELS, OUTCOMES, PRIOR_SD, SD, Groups
+from tests.data_augmentation.records.test_microdata_posteriors import LABELS, OUTCOMES, PRIOR_SD, SD, Groups
 
 KEEP, WEAK = (dpjax.RandomizedResponse(keep=keep, num_categories=2) for keep in (0.75, 0.6))
 EXACT = dpjax.Exact()

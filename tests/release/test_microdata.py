@@ -11,7 +11,7 @@ from scipy import stats
 
 import dpjax
 from dpjax.release.microdata import Microdata
-from tests.mcmc.test_microdata_posteriors import Groups
+from tests.data_augmentation.records.test_microdata_posteriors import Groups
 
 KEEP = dpjax.RandomizedResponse(keep=0.75, num_categories=2)
 EXACT = dpjax.Exact()

@@ -190,7 +190,7 @@ def test_summary_frame_and_completed_data_have_names(tmp_path):
     pandas = pytest.importorskip("pandas")
     table = pandas.DataFrame(COUNTS, pandas.Index(LEVELS[0], name="sex"), pandas.Index(LEVELS[1], name="admitted"))
     release, model = dpjax.Release(table, NOISE, n=150), categorical(table * 0 + 1.0)
-    # As in tests/posterior/test_printing.py, whose programs these are.
+    # As in tests/_util/test_printing.py, whose programs these are.
     settings = {"num_warmup": 50, "num_samples": 40, "num_chains": 2, "collect": "counts", "progress": False}
     posterior = dpjax.sample(jax.random.key(1), model, release, **settings)
     with pytest.warns(UserWarning, match=r"probabilities\[female,no\]"):

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.xla_flags import FLAGS
+from tests.tools.xla_flags import FLAGS
 
 CHAINS = 8
 SAVES = 2

@@ -10,7 +10,7 @@ from scipy import stats
 
 from dpjax.sampler_tests.drifts import compare, rank_scores, ratio
 from dpjax.sampler_tests.invariance_test_result import SIGNIFICANT
-from tests.validation import record
+from tests.tools.validation import record
 
 BETWEEN = 0.3
 """The correlation of the parameters' shared part."""
