@@ -7,7 +7,7 @@ from typing import Any
 import jax
 from jax.extend import core
 
-from dpjax._util.dependence import called_program
+from dpjax._util.traced import propagate
 
 __all__ = ["degrees_in"]
 
@@ -35,34 +35,19 @@ def degrees_in(function: Callable[..., Any], argument: Any, *others: Any) -> lis
     others
         The other arguments, likewise.
     """
-    program = jax.make_jaxpr(function)(argument, *others).jaxpr
+    program = jax.make_jaxpr(function)(argument, *others)
     number = len(jax.tree.leaves(argument))
-    return follow(program, [float(place < number) for place in range(len(program.invars))])
+    given = [float(place < number) for place in range(len(program.jaxpr.invars))]
+    return propagate(program, given, rule, lambda value: 0.0)
 
 
-def follow(program: core.Jaxpr, given: list[float]) -> list[float]:
-    """The degrees of the results of a program whose inputs have those that are given."""
-    known = dict(zip(program.invars, given, strict=True))
-
-    def degree(atom: Any) -> float:
-        return 0.0 if isinstance(atom, core.Literal) else known.get(atom, 0.0)
-
-    for equation in program.eqns:
-        found = follow_equation(equation, [degree(atom) for atom in equation.invars])
-        known |= dict(zip(equation.outvars, found, strict=True))
-    return [degree(atom) for atom in program.outvars]
-
-
-def follow_equation(equation: Any, given: list[float]) -> list[float]:
-    """The degrees of the results of an equation whose operands have those that are given."""
-    called = called_program(equation, len(given))
-    if not any(given):
-        return [0.0] * len(equation.outvars)
-    return [of_primitive(equation, given)] * len(equation.outvars) if called is None else follow(called, given)
+def rule(equation: core.JaxprEqn, given: list[float]) -> list[float]:
+    """The degrees of the results of an operation whose operands have those that are given."""
+    return [of_primitive(equation, given) if any(given) else 0.0] * len(equation.outvars)
 
 
 def of_primitive(equation: Any, given: list[float]) -> float:
-    """The degree of the results of an operation that calls no program."""
+    """The degree of the results of an operation."""
     name, first, others = equation.primitive.name, given[0], given[1:]
     if asks_for_finite(equation):
         return 0.0

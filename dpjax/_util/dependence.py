@@ -6,7 +6,9 @@ from typing import Any
 import jax
 from jax.extend import core
 
-__all__ = ["called_program", "dependent_results", "depends_on", "used_arguments"]
+from dpjax._util.traced import propagate
+
+__all__ = ["dependent_results", "depends_on", "used_arguments"]
 
 
 def depends_on(function: Callable[..., Any], argument: Any, *others: Any) -> bool:
@@ -29,41 +31,22 @@ def dependent_results(function: Callable[..., Any], argument: Any, *others: Any)
     """
     program, results = jax.make_jaxpr(function, return_shape=True)(argument, *others)
     inputs, number = program.jaxpr.invars, len(jax.tree.leaves(argument))
-    flags = follow(program.jaxpr, [place < number for place in range(len(inputs))])
+    flags = follow(program, [place < number for place in range(len(inputs))])
     return jax.tree.unflatten(jax.tree.structure(results), flags)
 
 
 def used_arguments(function: Callable[..., Any], argument: Any) -> Any:
     """Which arrays of a tree any result of a function depends on: flags in the form of the argument."""
-    program = jax.make_jaxpr(function)(argument).jaxpr
-    places = range(len(program.invars))
+    program = jax.make_jaxpr(function)(argument)
+    places = range(len(program.jaxpr.invars))
     flags = [any(follow(program, [place == other for other in places])) for place in places]
     return jax.tree.unflatten(jax.tree.structure(argument), flags)
 
 
-def follow(program: core.Jaxpr, given: list[bool]) -> list[bool]:
+def follow(program: core.ClosedJaxpr, given: list[bool]) -> list[bool]:
     """Which results of a program depend on those of its inputs that are given."""
-    reached = {var for var, is_given in zip(program.invars, given, strict=True) if is_given}
 
-    def depends(atom: Any) -> bool:
-        return not isinstance(atom, core.Literal) and atom in reached
+    def rule(equation: core.JaxprEqn, operands: list[bool]) -> list[bool]:
+        return [any(operands)] * len(equation.outvars)
 
-    for equation in program.eqns:
-        flags = follow_equation(equation, [depends(atom) for atom in equation.invars])
-        reached |= {var for var, flag in zip(equation.outvars, flags, strict=True) if flag}
-    return [depends(atom) for atom in program.outvars]
-
-
-def follow_equation(equation: Any, given: list[bool]) -> list[bool]:
-    """Which results of an equation depend on those of its inputs: of a call, by the program that it calls."""
-    called = called_program(equation, len(given))
-    return [any(given)] * len(equation.outvars) if called is None else follow(called, given)
-
-
-def called_program(equation: Any, num_inputs: int) -> core.Jaxpr | None:
-    """The program that an equation calls once, with its own inputs; None if it is no such call."""
-    programs = [value for value in equation.params.values() if isinstance(value, (core.Jaxpr, core.ClosedJaxpr))]
-    if len(programs) != 1 or equation.primitive.name in ("scan", "while"):
-        return None
-    called = programs[0].jaxpr if isinstance(programs[0], core.ClosedJaxpr) else programs[0]
-    return called if len(called.invars) == num_inputs else None
+    return propagate(program, given, rule, lambda value: False)

@@ -7,7 +7,7 @@ possible record, or it is computed from fields that are integers in records draw
 The jaxpr comes first, as it takes no compilation. To draw records of a Poisson model in NumPyro takes 20 times as long.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from enum import IntEnum
 from functools import partial
 from operator import itemgetter
@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
+from dpjax._util.traced import propagate
 from dpjax._util.validation import fail, is_traced, name_of
 from dpjax.base import Array, Model, Records
 from dpjax.mechanisms.base import parts_of
@@ -165,42 +166,20 @@ def kind_of(function: Callable[[Records], Any], record: Records, integer_fields:
     """The kind of all numbers that a function returns, given which fields are integers."""
     program = jax.make_jaxpr(function)(record)
     kinds = [Kind.INTEGER if integer_fields.get(name) else kind_of_type(leaf) for name, leaf in sorted(record.items())]
-    return min(propagate(program.jaxpr, [kind_of_constant(const) for const in program.consts], kinds))
-
-
-def propagate(program: core.Jaxpr, constants: Sequence[Kind], inputs: Sequence[Kind]) -> list[Kind]:
-    """The kinds of the results of a jaxpr, from those of its constants and inputs."""
-    known = dict(zip((*program.constvars, *program.invars), (*constants, *inputs), strict=True))
-
-    def look_up(atom: Any) -> Kind:
-        return kind_of_constant(atom.val) if isinstance(atom, core.Literal) else known[atom]
-
-    for equation in program.eqns:
-        kinds = kinds_after(equation, [look_up(atom) for atom in equation.invars])
-        for variable, kind in zip(equation.outvars, kinds, strict=True):
-            known[variable] = max(kind, kind_of_type(variable.aval))
-    return [look_up(atom) for atom in program.outvars]
+    return min(propagate(program, kinds, kinds_after, kind_of_constant))
 
 
 def kinds_after(equation: core.JaxprEqn, inputs: list[Kind]) -> list[Kind]:
     """The kinds of the results of one operation."""
     name, least = equation.primitive.name, min(inputs, default=Kind.FROM_INTEGERS)
-    inner = [value for value in equation.params.values() if isinstance(value, (core.Jaxpr, core.ClosedJaxpr))]
-    if len(inner) == 1 and name not in ("scan", "while") and len(inputs) == len(unpack_jaxpr(inner[0])[0].invars):
-        return propagate(*unpack_jaxpr(inner[0]), inputs)
     if name == "cond":
-        results = [propagate(*unpack_jaxpr(branch), inputs[1:]) for branch in equation.params["branches"]]
-        return [min(kinds) for kinds in zip(*results, strict=True)]
-    preserves = name in INTEGER_PRESERVING or (name == "integer_pow" and equation.params["y"] >= 0)
-    kind = Kind.INTEGER if name in ROUNDING else least if preserves else min(least, Kind.FROM_INTEGERS)
-    return [kind] * len(equation.outvars)
-
-
-def unpack_jaxpr(program: Any) -> tuple[core.Jaxpr, list[Kind]]:
-    """A jaxpr and the kinds of its constants."""
-    if isinstance(program, core.ClosedJaxpr):
-        return program.jaxpr, [kind_of_constant(const) for const in program.consts]
-    return program, []
+        branches = equation.params["branches"]
+        found = [propagate(branch, inputs[1:], kinds_after, kind_of_constant) for branch in branches]
+    else:
+        preserves = name in INTEGER_PRESERVING or (name == "integer_pow" and equation.params["y"] >= 0)
+        kind = Kind.INTEGER if name in ROUNDING else least if preserves else min(least, Kind.FROM_INTEGERS)
+        found = [[kind] * len(equation.outvars)]
+    return [max(min(kinds), kind_of_type(each.aval)) for *kinds, each in zip(*found, equation.outvars, strict=True)]
 
 
 def kind_of_type(array: Any) -> Kind:
