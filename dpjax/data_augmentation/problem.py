@@ -42,7 +42,6 @@ from dpjax.data_augmentation.summed_out import (
 from dpjax.models.checks import check_fit
 from dpjax.models.simulation import GibbsState, draw_state, parameter_shapes
 from dpjax.release import PrivateRelease
-from dpjax.release.microdata import has_exact
 from dpjax.release.unknown_count import UnknownCount, check_number_known, is_unknown
 
 MAX_RECORDS = 2**31 - 1
@@ -156,7 +155,7 @@ class Problem:
             return own.can_interweave(model, release), own.interweaves(model, release)
         if has_known_totals(release):
             return False, False
-        if has_exact(release):
+        if release.exact:
             # Exact fields do not move with the parameters: these move alone where all else is summed out.
             possible = values_summed_out(model, release) is not None
             return possible, possible and bool(parameter_shapes(model)) and release.n <= MOST_SUMMED_OUT
@@ -331,7 +330,7 @@ def refresh_obstacle(problem: Problem) -> str:
         return "a prior that cannot be drawn from"
     if problem.plan.sums_out:
         return "records that are summed out, so that none are proposed"
-    if has_exact(problem.given_release):
+    if problem.given_release.exact:
         return "fields that are exact, which new records do not have"
     if problem.is_collapsed:
         return f"{show(imputation)}, which integrates the parameters out"

@@ -29,7 +29,7 @@ from dpjax.data_augmentation.summed_out.likelihood import LEFT_OUT
 from dpjax.models.simulation import GibbsState, draw_parameters, init_latent
 from dpjax.numerics import all_finite, tree_where
 from dpjax.release import PrivateRelease
-from dpjax.release.microdata import has_exact
+from dpjax.release.microdata import as_microdata
 from dpjax.release.summed import as_sum, tabulated
 
 NUM_FITTED = 4
@@ -262,10 +262,10 @@ def build_second_step(
     own = plan.own_latent_data
     if own is not None:
         return own.build_second_step(model, release)
-    if has_windows(release, model):
-        return build_summed_step(model, release)
-    if has_exact(release) and (values := values_summed_out(model, release)) is not None:
-        return build_enumerated_step(model, release, values)
+    if has_windows(release.local, model):
+        return build_summed_step(model, release.local)
+    if (values := values_summed_out(model, release)) is not None:
+        return build_enumerated_step(model, as_microdata(release), values)
     if plan.noise != "held":
         return build_affine_step(model, as_sum(release), by_surrogate=plan.noise == "moved by surrogate")
     return build_interweaving_step(model, release)

@@ -14,7 +14,7 @@ from dpjax.base import Array, Key, Model
 from dpjax.clt.accuracy import check_errors, measure_errors, measure_skewness, warn_of_skewness
 from dpjax.clt.density import CltProblem, build_problem, release_noise
 from dpjax.clt.moments import Source
-from dpjax.likelihood.surface import Moments, Surface, parameters_at, with_observed
+from dpjax.likelihood.surface import Moments, Surface, parameters_at
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import draw_values
 from dpjax.numerics.linear_algebra import LOG_TWO_PI, factorize, product, solve_lower
@@ -124,7 +124,7 @@ def differentiate(
     """The derivatives [release, group, ...] at vectors [release, k]; the scale is Fisher's information."""
 
     def one(value: Array, vector: Array) -> Moments:
-        problem = build_problem(model, as_sum(with_observed(release, value)), source, rule, simulated)
+        problem = build_problem(model, as_sum(release).observing(value), source, rule, simulated)
         information = expected_information(model, problem, vector)
 
         def group(scales: Rule | None) -> Moments:

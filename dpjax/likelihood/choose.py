@@ -31,7 +31,7 @@ from dpjax.models.positions import check_derived, check_parameters
 from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import parameter_shapes
 from dpjax.models.unconstrained import to_vector
-from dpjax.release import Microdata, PrivateRelease
+from dpjax.release import PrivateRelease
 from dpjax.release.summed import as_sum
 from dpjax.release.unknown_count import is_unknown
 from dpjax.runtime.progress import check_progress
@@ -106,13 +106,11 @@ def choose_method(model: Model, release: PrivateRelease, method: Method, imputat
         check_clt(model, release)
         return "clt"
     # The derivatives of records beside totals are not those of rows, one by one.
-    given_release: Any = release
-    in_fields = isinstance(release, Microdata)
-    beside_totals = in_fields and given_release.summed is not None
+    beside_totals = bool(release.fields) and release.summed is not None
     asked = asks_for_sums(imputation) or (method == "auto" and imputation is None and can_sum_out(model, release))
     if asked and not beside_totals:
         return "sums"
-    if in_fields:
+    if release.fields and release.local is None:
         given = "Microdata whose records are not summed out"
         remedy = "Leave method and imputation out; or use dpjax.sample, with a wide prior if none is wanted."
         fail("release", given, "a Release, a LocalRelease, or records that can be summed out", remedy)

@@ -15,11 +15,11 @@ import numpy as np
 
 from dpjax.base import Array, Imputation, Key, Latent, Model, Parameters, Records
 from dpjax.data_augmentation.records.forms import is_constrained
-from dpjax.likelihood.surface import Moments, Surface, parameters_at, with_observed
+from dpjax.likelihood.surface import Moments, Surface, parameters_at
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import init_latent
 from dpjax.numerics import all_finite, decision_uniforms, tree_where
-from dpjax.release import PrivateRelease
+from dpjax.release import LocalRelease, PrivateRelease, Release
 
 __all__ = ["Imputed", "build_derivatives", "decide_refresh"]
 
@@ -73,7 +73,7 @@ def average_chains(
     imputation: Imputation,
     refresh: bool,
     key: Key,
-    release: PrivateRelease,
+    release: Release | LocalRelease,
     values: Array,
     vectors: Array,
     chains: Records,
@@ -83,7 +83,7 @@ def average_chains(
     derive = build_derivatives(model)
 
     def one(key: Key, value: Array, vector: Array, chains: Records) -> tuple[Moments, Records]:
-        released, parameters = with_observed(release, value), parameters_at(model, vector)
+        released, parameters = release.observing(value), parameters_at(model, vector)
         move = build_move(model, released, imputation, refresh)
 
         def chain(key: Key, records: Records) -> tuple[Moments, Records]:

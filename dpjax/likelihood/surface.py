@@ -4,7 +4,7 @@ All vectors are unconstrained parameters. A leading axis [release] stands for se
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -16,9 +16,9 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import parameter_shapes
 from dpjax.models.unconstrained import constrain
-from dpjax.release import PrivateRelease, Release
+from dpjax.release import PrivateRelease
 
-__all__ = ["Moments", "Surface", "natural_at", "parameters_at", "with_observed"]
+__all__ = ["Moments", "Surface", "natural_at", "parameters_at"]
 
 
 class Moments(NamedTuple):
@@ -168,9 +168,3 @@ def natural_at(model: Model, vectors: Array) -> tuple[Array, Array]:
 
     slopes, values = jax.vmap(jax.jacfwd(flat, has_aux=True))(vectors)
     return values, slopes
-
-
-def with_observed(release: PrivateRelease, observed: Array) -> PrivateRelease:
-    """The release with other published numbers."""
-    name = "value" if isinstance(release, Release) else "values"
-    return replace(release, **{name: observed})

@@ -7,7 +7,7 @@ positive density, single records are exchanged until their statistic comes close
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -26,8 +26,7 @@ from dpjax.mechanisms.base import parts_of
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, noise_size, parameter_shapes
 from dpjax.numerics import all_finite, tree_where
-from dpjax.release import LocalRelease, Microdata, PrivateRelease, Release
-from dpjax.release.microdata import has_exact
+from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum
 from dpjax.runtime.devices import choose_mesh, on_one_device
 from dpjax.runtime.progress import Progress
@@ -185,33 +184,19 @@ def is_possible(model: Model, release: PrivateRelease, state: GibbsState) -> Arr
     Records of which something is held were not drawn as a whole, so that theirs is asked for, too.
     """
     density = model.log_prior(state.parameters) + state.latent.log_density
-    if has_exact(release):
+    if release.exact:
         density += jnp.sum(model.log_density(state.parameters, state.latent.records))
     return all_finite((state.parameters, state.latent.records, density))
 
 
 class ImpossibleRecords(NamedTuple):
-    """The records that could not have given their value, whose proposals are taken."""
+    """The records that are impossible, or could not have given their values; proposals are taken for them.
 
-    release: LocalRelease
-
-    def size(self, state: GibbsState) -> Array:
-        """Their number []."""
-        return jnp.sum(self._impossible(state)).astype(float)
-
-    def exchange(self, state: GibbsState, proposals: Records) -> Array:
-        """Those records [n], whatever the proposals."""
-        return self._impossible(state)
-
-    def _impossible(self, state: GibbsState) -> Array:
-        return ~jnp.isfinite(self.release.log_densities(state.latent.records))
-
-
-class ImpossiblePeople(NamedTuple):
-    """The records of which some fields are held, and which are impossible; proposals are taken for the other fields."""
+    What is held of them stays.
+    """
 
     model: Model
-    release: Microdata
+    release: Any
 
     def size(self, state: GibbsState) -> Array:
         """Their number []."""
@@ -222,8 +207,10 @@ class ImpossiblePeople(NamedTuple):
         return self._impossible(state)
 
     def _impossible(self, state: GibbsState) -> Array:
-        density = self.model.log_density(state.parameters, state.latent.records)
-        return ~jnp.isfinite(density + self.release.log_densities(state.latent.records))
+        density = self.release.log_densities(state.latent.records)
+        if self.release.exact:
+            density += self.model.log_density(state.parameters, state.latent.records)
+        return ~jnp.isfinite(density)
 
 
 class StartDistance(NamedTuple):
@@ -270,11 +257,7 @@ def distances_beyond(release: Release, statistic: Array) -> Iterator[Array]:
 
 def measure_by(model: Model, release: PrivateRelease, scale: Array) -> Misfit:
     """A distance of states from positive density under this release, whose noise has this size."""
-    if isinstance(release, LocalRelease):
-        return ImpossibleRecords(release)
-    if isinstance(release, Microdata):
-        return ImpossiblePeople(model, release)
-    return StartDistance(as_sum(release), scale)
+    return ImpossibleRecords(model, release) if release.fields else StartDistance(as_sum(release), scale)
 
 
 @jit_model

@@ -16,7 +16,7 @@ from dpjax.mixture.samplers import SAMPLERS, Sampler
 from dpjax.mixture.starts import possible_records, record_shape, record_type
 from dpjax.models import GammaPrior
 from dpjax.models.arguments import is_numeric
-from dpjax.release import LocalRelease, Microdata, Release
+from dpjax.release import LocalRelease
 from dpjax.release.base import is_release
 from dpjax.release.checks import warn_where_coarse
 
@@ -76,12 +76,12 @@ def read_release(values: Any, channel: Any) -> tuple[Any, Any]:
         given = f"{type(values).__name__} and {name_of(channel)}" if released else "none"
         expected = "none beside a release" if released else "the mechanism that was applied to each record, or None"
         fail("channel", given, expected, "A release knows its mechanism; None stands for records.", error=TypeError)
-    if isinstance(values, Microdata):
+    if not released:
+        return values, channel
+    if values.fields and values.local is None:
         remedy = "Use dpjax.sample with a model of these fields; known records have channel=None."
         fail("values", "Microdata", "values of one field, a LocalRelease or a Release", remedy, error=TypeError)
-    if isinstance(values, Release):
-        return values.value, values
-    return (values.observed, values.mechanism) if released else (values, channel)
+    return values.observed, values.mechanism if values.fields else values
 
 
 def check_component(component: Any) -> Component:
@@ -129,10 +129,10 @@ def check_problem(values: Any, channel: Any, component: Component, concentration
     """
     shape = record_shape(component)
     concentration = check_concentration(concentration)
-    if isinstance(channel, Release):
-        binned = bin_release(channel)
+    if is_release(channel):
+        binned = bin_release(channel.summed)
         channel.check_records({binned.histogram.field: jax.ShapeDtypeStruct((1, *shape), jnp.result_type(float))})
-        return MixtureProblem(channel.value, binned, component, concentration)
+        return MixtureProblem(channel.observed, binned, component, concentration)
     if channel is None or isinstance(component, OfReleasedValues):
         return check_known(MixtureProblem(read_known(values, shape), None, component, concentration))
     release = check_released(values, channel, component, shape)

@@ -17,7 +17,6 @@ from dpjax.models.integer_noise import check_integer_noise
 from dpjax.models.losses import check_losses
 from dpjax.models.simulation import position_shapes
 from dpjax.models.unconstrained import mixing
-from dpjax.release import Release
 from dpjax.release.base import is_release
 from dpjax.statistics import Cells, Stacked
 
@@ -310,13 +309,13 @@ def check_fit(model: Model, release: Any) -> None:
         fail("release", f"a release of n = {release.n} records", expected, remedy)
     if model.check_number is not None:
         model.check_number(release.n)
+    if release.summed is not None:
+        check_categories(model, release.summed.statistic)
+        check_losses(model, release.summed)
     for part in release.parts:
-        if isinstance(part, Release):
-            check_categories(model, part.statistic)
-            check_losses(model, part)
         check_level_names(model, part)
         check_channel(model, part)
-        check_integer_noise(model, part)
+    check_integer_noise(model, release)
 
 
 def check_categories(model: Model, statistic: Any) -> None:

@@ -21,15 +21,17 @@ from jax.extend import core
 from dpjax._util.traced import propagate
 from dpjax._util.validation import fail, is_traced, name_of
 from dpjax.base import Array, Model, Records
-from dpjax.mechanisms.base import parts_of
+from dpjax.mechanisms.base import Mechanism, parts_of
 from dpjax.models.simulation import draw_position
-from dpjax.release import Release
-from dpjax.release.fields import FieldValues
+from dpjax.release import PrivateRelease
 from dpjax.release.unknown_count import is_unknown
 from dpjax.statistics import Stacked
 from dpjax.statistics.base import statistic_at
 
 Contribution = Callable[[Records], Array]
+
+WholeSum = tuple[Any, slice | None]
+"""A mechanism with integer noise, and the coordinates that must be whole; None for all."""
 
 NUM_PARAMETERS, MAX_RECORDS = 16, 1024
 """Number of draws from the prior, and of records for each, to decide whether a field is integer."""
@@ -69,38 +71,40 @@ ROUNDING = frozenset({"ceil", "floor", "round", "sign"})
 """The operations whose results are always integers."""
 
 
-def check_integer_noise(model: Model, release: Release | FieldValues) -> None:
+def check_integer_noise(model: Model, release: PrivateRelease) -> None:
     """Raise if a mechanism adds integer noise to a statistic or a field that is not integer on the model's records."""
-    whole = tuple(whole_sums_of(release))
+    for part in release.fields.values():
+        whole = whole_sums_of(part.channel, part.values.shape[-1])
+        check_whole(model, part, whole, "channel", itemgetter(part.field), f"the field {part.field!r}")
+    if summed := release.summed:
+        contribution = statistic_at(summed.statistic, summed.value)
+        whole = whole_sums_of(summed.mechanism, summed.noisy_sum.size)
+        check_whole(model, summed, whole, "mechanism", contribution, "a statistic")
+
+
+def check_whole(
+    model: Model, part: Any, whole: list[WholeSum], argument: str, contribution: Contribution, what: str
+) -> None:
+    """Raise unless those coordinates of a part's contribution are integers to which integer noise is added."""
     if not whole:
         return
-    contribution: Contribution
-    if isinstance(release, FieldValues):
-        argument, contribution, what = "channel", itemgetter(release.field), f"the field {release.field!r}"
-    else:
-        argument, contribution, what = "mechanism", statistic_of(release), "a statistic"
     record = jax.eval_shape(partial(draw_records, model, 1, 1), jax.eval_shape(jax.random.key, 0))
     record = {name: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype) for name, leaf in record.items()}
-    num_records = MAX_RECORDS if is_unknown(release) else release.n
+    num_records = MAX_RECORDS if is_unknown(part) else part.n
     for mechanism, where in whole:
         pieces = [contribution] if where is None else functions_of(contribution, where, record)
         if not all(is_integer(model, num_records, piece, record) for piece in pieces):
             refuse(argument, mechanism, what)
 
 
-def whole_sums_of(release: Release | FieldValues) -> Iterator[tuple[Any, slice | None]]:
-    """The mechanisms with integer noise, and the coordinates of the statistic that must be whole; None for all."""
-    size = release.noisy_sum.size if isinstance(release, Release) else release.observed.shape[-1]
-    parts = parts_of(release.mechanism, size)
-    for mechanism, where in parts:
-        for place in mechanism.sums.whole(where.stop - where.start):
+def whole_sums_of(mechanism: Mechanism, size: int) -> list[WholeSum]:
+    """The mechanisms with integer noise, and the coordinates of the statistic [size] that must be whole."""
+    parts, found = parts_of(mechanism, size), []
+    for part, where in parts:
+        for place in part.sums.whole(where.stop - where.start):
             is_all = len(parts) == 1 and place == slice(0, where.stop)
-            yield mechanism, None if is_all else slice(where.start + place.start, where.start + place.stop)
-
-
-def statistic_of(release: Release) -> Contribution:
-    """The statistic of a release of a sum."""
-    return statistic_at(release.statistic, release.value)
+            found.append((part, None if is_all else slice(where.start + place.start, where.start + place.stop)))
+    return found
 
 
 def functions_of(contribution: Contribution, where: slice, record: Records) -> list[Contribution]:

@@ -21,7 +21,7 @@ from dpjax.plot.style import (
     tidy,
 )
 from dpjax.posterior.posterior import Posterior
-from dpjax.release import LocalRelease, Microdata
+from dpjax.release import LocalRelease
 
 MAX_DRAWS = 400
 """Default largest number of predicted releases."""
@@ -50,11 +50,11 @@ def plot_predictive(
     wanted = min(MAX_DRAWS, available) if num_samples is None else check_count("num_samples", num_samples)
     if wanted < MIN_DRAWS:
         fail("num_samples", wanted, f"at least {MIN_DRAWS} predicted releases", "Ask for more, or sample more.")
-    if isinstance(posterior.release, Microdata):
+    if posterior.release.fields and posterior.release.local is None:
         expected, remedy = "a release of one field, or of sums", "Compare the columns of posterior.predict."
         fail("posterior", "the posterior of Microdata", expected, remedy)
-    if isinstance(posterior.release, LocalRelease):
-        check_one_column(posterior.release, show, labels)
+    if posterior.release.fields:
+        check_one_column(posterior.release.local, show, labels)
         axes = new_axes(axes)
         values, released = posterior.predict(key, wanted)
         draw_values(axes, np.reshape(values, (wanted, -1)), np.ravel(released), level)

@@ -35,6 +35,14 @@ class PrivateRelease(Protocol):
         """What was released of each record by itself, by the name of a field; empty if only a sum was."""
 
     @property
+    def exact(self) -> dict[str, Any]:
+        """Those of the fields that are known exactly, or in part; empty if none are."""
+
+    @property
+    def local(self) -> Any:
+        """The release itself, if it is a `LocalRelease`; else None."""
+
+    @property
     def summed(self) -> Any:
         """The sum over the records that was released, a `Release`; None if there is none."""
 

@@ -104,6 +104,11 @@ class LocalRelease(FieldValues, Described):
         return {self.field: self}
 
     @property
+    def local(self) -> "LocalRelease":
+        """The release as one of a value of each record alone: itself."""
+        return self
+
+    @property
     def summed(self) -> None:
         """No sum was released."""
         return None
@@ -125,6 +130,10 @@ class LocalRelease(FieldValues, Described):
         """The release with its density raised to a power []."""
         return self.with_mechanism(temper_mechanism(self.mechanism, power))
 
+    def observing(self, observed: Array) -> "LocalRelease":
+        """As if other values had been released."""
+        return replace(self, values=observed)
+
     def hold(self, records: Records) -> Records:
         """The records as they are, of which nothing is known."""
         return records
@@ -143,7 +152,7 @@ class LocalRelease(FieldValues, Described):
 
     def sample(self, key: Key, records: Records) -> "LocalRelease":
         """A release of other records [n] through the same channel: only the values are new."""
-        return replace(self, values=self.sample_values(key, records))
+        return self.observing(self.sample_values(key, records))
 
     def to_json(self, *, units: str | None = None, **metadata: Any) -> str:
         """The release as JSON text; `from_json` reads it back.

@@ -4,7 +4,7 @@ import json as text_json
 from dataclasses import dataclass, field as dataclass_field, replace
 from functools import reduce
 from operator import add
-from typing import Any, TypeGuard
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -25,7 +25,7 @@ from dpjax.release.printing import Described
 from dpjax.release.summed import Release
 from dpjax.release.unknown_count import check_number_known, number_in_words
 
-__all__ = ["Microdata", "check_drawn_whole", "has_exact"]
+__all__ = ["Microdata", "as_microdata", "check_drawn_whole"]
 
 
 @frozen_pytree
@@ -131,7 +131,7 @@ class Microdata(Described):
 
     @property
     def exact(self) -> dict[str, FieldValues]:
-        """The fields that are exact, or in part."""
+        """Those of the fields that are known exactly, or in part."""
         return {name: field for name, field in self.fields.items() if field.channel.sums.known}
 
     def noisy_parts(self, name: str) -> dict[str, FieldValues]:
@@ -298,14 +298,14 @@ class Microdata(Described):
         return [None if gap else value for gap, value in zip(gaps, listed, strict=True)]
 
 
-def has_exact(release: PrivateRelease) -> TypeGuard[Microdata]:
-    """Whether some field of the records is known exactly."""
-    return isinstance(release, Microdata) and bool(release.exact)
+def as_microdata(release: PrivateRelease) -> Microdata:
+    """The release of values of single records as microdata, of one field if it is a local release."""
+    return release if isinstance(release, Microdata) else Microdata(release.fields)
 
 
-def check_drawn_whole(release: Any) -> None:
+def check_drawn_whole(release: PrivateRelease) -> None:
     """Raise if fields are exact, which records that a model draws as a whole do not have."""
-    if has_exact(release):
+    if release.exact:
         given = f"Microdata whose fields {list(release.exact)} are exact"
         fail("release", given, "fields with noise, as records are drawn from the model", "Use dpjax.sample.")
 

@@ -13,7 +13,17 @@ __all__ = ["Described", "show"]
 
 
 class Described(Printed):
-    """A release whose `repr` is a few lines."""
+    """A release whose `repr` is a few lines, and what is so of most releases."""
+
+    @property
+    def exact(self) -> dict[str, Any]:
+        """Those of the fields that are known exactly, or in part: none."""
+        return {}
+
+    @property
+    def local(self) -> Any:
+        """The release as one of a value of each record alone: it is none."""
+        return None
 
     @implemented_by("dpjax.release.describe.describe")
     def describe(self) -> str:

@@ -164,6 +164,10 @@ class Release(Described, NamesArguments):
         """The release with its density raised to a power []; known totals stay so."""
         return self.with_mechanism(temper_mechanism(self.mechanism, power))
 
+    def observing(self, observed: Array) -> "Release":
+        """As if another value had been released."""
+        return replace(self, value=observed)
+
     def hold(self, records: Records) -> Records:
         """The records as they are, of which nothing is known exactly."""
         return records
@@ -207,7 +211,7 @@ class Release(Described, NamesArguments):
         for name, leaf in records.items():
             if not isinstance(self.n, UnknownCount) and len(leaf) != self.n:
                 fail(f"records[{name!r}]", f"{len(leaf)} records", f"n = {self.n}", "Release as many as before.")
-        return replace(self, value=self.mechanism.sample(key, self.total(records)))
+        return self.observing(self.mechanism.sample(key, self.total(records)))
 
     def check_records(self, records: Records) -> None:
         """Raise unless the statistic of such records is a vector as long as the value, of a type that its type holds.

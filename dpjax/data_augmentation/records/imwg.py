@@ -40,7 +40,8 @@ from dpjax.data_augmentation.records.rounds import (
 from dpjax.data_augmentation.records.unknown_number import DataSetSum, data_set_form
 from dpjax.numerics import decision_uniforms, tree_where
 from dpjax.numerics.arrays import Piece, are_many, for_pieces, put_piece, take_piece
-from dpjax.release import LocalRelease, Microdata, PrivateRelease, Release
+from dpjax.release import PrivateRelease, Release
+from dpjax.release.microdata import as_microdata
 from dpjax.release.summed import as_sum
 
 
@@ -53,11 +54,11 @@ class IMwG:
 
     def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
         """A kernel that leaves p(records | parameters, release) invariant."""
-        if isinstance(release, LocalRelease):
-            return local.build_kernel(model, release)
-        if isinstance(release, Microdata):
+        if release.local is not None:
+            return local.build_kernel(model, release.local)
+        if release.fields:
             decide = partial(systematic_sweep, window=window_of(self.window))
-            return microdata.build_kernel(model, release, decide)
+            return microdata.build_kernel(model, as_microdata(release), decide)
         release = as_sum(release)
         check_noisy(release, "imwg(...)")
         if isinstance(release.statistic, DataSetSum):

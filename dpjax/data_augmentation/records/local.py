@@ -17,7 +17,7 @@ from dpjax.mechanisms.spread import width
 from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import init_latent
 from dpjax.numerics import accept, decision_uniforms, proper_density, select_indices, tree_where
-from dpjax.release import LocalRelease, PrivateRelease
+from dpjax.release import LocalRelease
 from dpjax.release.fields import FieldValues
 
 MAX_SUPPORT = 1024
@@ -132,9 +132,9 @@ class LocalWindows(NamedTuple):
     log_channel: Array
 
 
-def has_windows(release: PrivateRelease, model: Model) -> TypeGuard[LocalRelease]:
-    """Whether the release shows whole numbers through a channel, one for each record."""
-    return isinstance(release, LocalRelease) and model.count_field is not None and model.count_field == release.field
+def has_windows(release: LocalRelease | None, model: Model) -> TypeGuard[LocalRelease]:
+    """Whether there is a local release, and it shows whole numbers."""
+    return release is not None and model.count_field is not None and model.count_field == release.field
 
 
 def draw_windows(key: Key, release: LocalRelease, records: Records, doublings: Array) -> LocalWindows:

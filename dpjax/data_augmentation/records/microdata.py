@@ -32,8 +32,7 @@ from dpjax.models.checks import discrete_support_of
 from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import init_latent, parameter_shapes, position_shapes
 from dpjax.numerics import accept, decision_uniforms, leading_size, proper_density, select_indices, tree_where
-from dpjax.release import Microdata, PrivateRelease, Release
-from dpjax.release.microdata import has_exact
+from dpjax.release import Microdata, Release
 
 MAX_TOGETHER = MAX_SUPPORT
 """Largest number of combinations of hidden values that are enumerated together, beyond those of one field. Fields that
@@ -281,9 +280,9 @@ def draw_levels(model: Model, release: Microdata, values: Records) -> Move:
     return move
 
 
-def values_summed_out(model: Model, release: PrivateRelease) -> Records | None:
+def values_summed_out(model: Model, release: Any) -> Records | None:
     """The values [c] of all that is hidden beside exact fields, where it can be summed out of each record by itself."""
-    if not has_exact(release):
+    if not release.exact:
         return None
     hidden = hidden_fields(model, release)
     if release.summed is not None or not hidden:

@@ -57,7 +57,7 @@ def with_possible_counts(
 
 def excluding_fields(release: PrivateRelease) -> list[str]:
     """The names of the fields, one number of each record, that came through such channels."""
-    fields = [part for part in release.parts if isinstance(part, FieldValues)]
+    fields = release.fields.values()
     return sorted({part.field for part in fields if part.channel.sums.bounds is not None and part.values.ndim == 1})
 
 

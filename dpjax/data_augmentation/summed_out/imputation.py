@@ -9,9 +9,10 @@ import jax.numpy as jnp
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
 from dpjax.data_augmentation.parameters.centred import has_gradients
-from dpjax.data_augmentation.summed_out.likelihood import MarginalLikelihood, as_microdata, obstacle_to_sums, sum_out
+from dpjax.data_augmentation.summed_out.likelihood import MarginalLikelihood, obstacle_to_sums, sum_out
 from dpjax.models.simulation import GibbsState, init_latent, parameter_shapes
 from dpjax.release import PrivateRelease
+from dpjax.release.microdata import as_microdata
 
 __all__ = ["SummedOut", "can_sum_out", "prefers_sums", "summed_out", "summed_state"]
 

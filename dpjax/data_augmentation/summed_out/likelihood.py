@@ -27,6 +27,7 @@ from dpjax.models.programs import as_number, jit_model
 from dpjax.models.simulation import draw_position
 from dpjax.numerics import leading_size
 from dpjax.release import Microdata, PrivateRelease
+from dpjax.release.microdata import as_microdata
 
 __all__ = ["MarginalLikelihood", "marginal_likelihood", "obstacle_to_sums", "sum_out", "sum_out_each", "thin"]
 
@@ -204,11 +205,6 @@ def has_closed_form(model: Model, release: Microdata) -> bool:
     """Whether the only field is Normal behind noise with which its sum has a closed form."""
     channels = [field.channel for field in release.fields.values()]
     return model.normal_field is not None and len(channels) == 1 and draws_latent_normal(channels[0])
-
-
-def as_microdata(release: Any) -> Microdata:
-    """The release as microdata, of one field if it is a local release."""
-    return release if isinstance(release, Microdata) else Microdata(release.fields)
 
 
 def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None = None) -> MarginalLikelihood:

@@ -15,9 +15,10 @@ import dpjax
 from dpjax._util.hoist import hoist
 from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.summed_out import windows
-from dpjax.data_augmentation.summed_out.likelihood import as_microdata, error_of_thinning
+from dpjax.data_augmentation.summed_out.likelihood import error_of_thinning
 from dpjax.data_augmentation.summed_out.rows import group_records
 from dpjax.data_augmentation.summed_out.windows import Reach, first_windows, make_windows, thin_windows
+from dpjax.release.microdata import as_microdata
 
 EXPOSURE = np.array([2.0, 0.5, 8.0])
 RELEASED = [7, -2, 31]
