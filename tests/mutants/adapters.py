@@ -167,8 +167,8 @@ MUTANTS = (
     Mutant(
         "Programs that read an argument are taken for others",
         "_util/dependence.py",
-        "flags = follow_equation(equation, [depends(atom) for atom in equation.invars])",
-        "flags = [False] * len(equation.outvars)",
+        "return [any(operands)] * len(equation.outvars)",
+        "return [False] * len(equation.outvars)",
         ("_util/test_dependence.py", "coupling/test_coupled_kernels.py", "adapters/numpyro/test_model.py"),
     ),
     Mutant(
