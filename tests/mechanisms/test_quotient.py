@@ -1,6 +1,5 @@
 """Quotients of noisy sums: their density against quadrature, posteriors against enumeration, and joint tests."""
 
-import re
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -312,48 +311,3 @@ def test_words_and_text() -> None:
 def quotient(value=(0.7,), numerator=NUMERATOR, denominator=DENOMINATOR, top=None, bottom=None, n=N):
     noises = {"numerator_noise": top or dpjax.Laplace(1.0), "denominator_noise": bottom or dpjax.Laplace(1.0)}
     return dpjax.releases.quotient(value, numerator, denominator, **noises, n=n)
-
-
-REFUSED = [
-    (lambda: quotient(value=[np.nan]), "value: given"),
-    (lambda: quotient(value=[[0.7]]), "value: given shape [1, 1]; expected a vector"),
-    (lambda: quotient(value=[0.7, 0.2]), "numerator: given 1 coordinates; expected 2, one for each quotient"),
-    (lambda: quotient(numerator=statistics.cells("cell", 3)), "numerator: given 3 coordinates; expected 1"),
-    (lambda: quotient(denominator=statistics.cells("cell", 3)), "denominator: given 3 coordinates; expected 1"),
-    (lambda: quotient(numerator=lambda record: record["y"]), "numerator: given"),
-    (lambda: quotient(denominator="count"), "denominator: given"),
-    (
-        lambda: quotient(bottom=dpjax.Staircase(1.0, 1.0, 0.3)),
-        "denominator: given Staircase; expected a dpjax.Gaussian",
-    ),
-    (
-        lambda: quotient(top=dpjax.DiscreteGaussian(1.0), bottom=dpjax.DiscreteLaplace(1.0)),
-        "denominator: given DiscreteLaplace below DiscreteGaussian; expected integer noise on one of the two",
-    ),
-    (
-        lambda: quotient(top=dpjax.Gaussian(1.0), bottom=dpjax.DiscreteLaplace(1.0)),
-        "denominator: given DiscreteLaplace below Gaussian; expected a DiscreteLaplace beside a Laplace. The series",
-    ),
-    (
-        lambda: quotient(bottom=dpjax.DiscreteGaussian(60.0)),
-        "denominator.scale: given 60; expected at most 56",
-    ),
-    (lambda: quotient(top=dpjax.Exact()), "numerator: given Exact"),
-    (
-        lambda: quotient(top=dpjax.Laplace([1.0, 2.0])),
-        "numerator_noise.scale: given shape [2]; expected shape [] or [1]",
-    ),
-    (lambda: quotient(n=0), "n: given 0"),
-    (lambda: Quotient(dpjax.Laplace(1.0), dpjax.Laplace(1.0), 0), "size: given 0; expected a whole number >= 1"),
-    (lambda: Quotient(dpjax.Laplace(1.0), dpjax.Laplace(1.0), privacy=1.0), "privacy: given 1.0"),
-    (
-        lambda: dpjax.Release([0.7], Quotient(dpjax.Laplace(1.0), dpjax.Laplace(1.0)), statistics.cells("cell", 3), N),
-        "statistic: given 3 coordinates; expected 2: 1 numerator, then as many denominators",
-    ),
-]
-
-
-@pytest.mark.parametrize(("build", "message"), REFUSED)
-def test_what_is_refused(build, message: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
-        build()

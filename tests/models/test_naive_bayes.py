@@ -1,6 +1,5 @@
 """Naive Bayes with levels that a class cannot have: probabilities of 0, in records and counts, against enumeration."""
 
-import re
 from itertools import product
 
 import jax
@@ -161,16 +160,3 @@ def test_jacobian() -> None:
     classes = {"class_probabilities": jnp.zeros(1), "feature_probabilities": jnp.full(4, 0.0)}
     rest = MODEL.log_jacobian(classes) - jnp.linalg.slogdet(jax.jacobian(free_probabilities)(jnp.zeros(4)))[1]
     np.testing.assert_allclose(MODEL.log_jacobian(both) - rest, jnp.linalg.slogdet(matrix)[1], rtol=1e-10)
-
-
-REFUSED = [
-    (POSSIBLE[0], "possible: given bool[2, 3]; expected flags [2, 2, 3], at least one True"),
-    (POSSIBLE.astype(int), "possible: given int64[2, 2, 3]; expected flags [2, 2, 3]"),
-    (POSSIBLE & False, "possible: given no level of feature 0 in class 0; expected flags"),
-]
-
-
-@pytest.mark.parametrize(("possible", "message"), REFUSED)
-def test_what_is_refused(possible: np.ndarray, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        models.naive_bayes(CLASSES, FEATURES, possible=possible)

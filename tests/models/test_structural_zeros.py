@@ -1,7 +1,5 @@
 """Tables with cells that cannot occur: probabilities of 0, by records and by counts, against enumeration."""
 
-import re
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -90,20 +88,6 @@ def test_tables_are_of_possible_cells() -> None:
         jax.random.key(5), MODEL, RELEASE, imputation=dpjax.counts(), num_samples=20, progress=False
     )
     assert posterior.predict(jax.random.key(6), num_samples=5).values.shape == (5, 4)
-
-
-REFUSED = [
-    ({"possible": [True, False, True]}, "possible: given bool[3]; expected 4 flags, one for each cell"),
-    ({"possible": [1, 0, 1, 1]}, "possible: given int64[4]; expected 4 flags"),
-    ({"possible": [True, False, False, False]}, "possible: given 1 possible cells; expected 4 flags"),
-    ({"possible": POSSIBLE, "shape": (2, 2)}, "shape: given (2, 2); expected None beside impossible cells"),
-]
-
-
-@pytest.mark.parametrize(("options", "message"), REFUSED)
-def test_what_is_refused(options: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=re.escape(message)):
-        models.categorical(concentration=PRIOR, **options)
 
 
 @pytest.mark.x64

@@ -4,7 +4,6 @@ No object of the package itself is on file: R is not at hand here. The draws bel
 """
 
 import json
-import re
 
 import jax
 import jax.numpy as jnp
@@ -199,43 +198,3 @@ def test_the_density_of_a_fit_is_that_of_the_textbook() -> None:
     total = release.total(records)
     found = float(release.mechanism.log_density(release.value, total))
     np.testing.assert_allclose(found, expected, rtol=1e-10 if X64 else 1e-5)
-
-
-FITTED = {"model": "LogisticRegressionDP", "coeff": [1.0], "eps": 1.0, "gamma": 1.0, "perturbation.method": "objective"}
-GOOD = {"eps": 1.0, **FIELD}
-REFUSED = [
-    (lambda: dppack.read_mean(4.0, None, **GOOD), "bounds: given None"),
-    (lambda: dppack.read_mean(np.nan, BOUNDS, **GOOD), "value: given nan"),
-    (lambda: dppack.read_mean(4.0, BOUNDS, **GOOD | {"eps": 0.0}), "eps: given 0.0"),
-    (lambda: dppack.read_mean(4.0, BOUNDS, **GOOD | {"n": 3.5}), "n: given 3.5"),
-    (lambda: dppack.read_mean(4.0, BOUNDS, mechanism="laplace", **GOOD), "mechanism: given 'laplace'"),
-    (lambda: dppack.read_mean(4.0, BOUNDS, mechanism="Gaussian", delta=0.1, **GOOD), "type_dp: given type.DP 'aDP'"),
-    (lambda: dppack.read_mean(4.0, BOUNDS, delta=-0.1, **GOOD), "delta: given"),
-    (lambda: dppack.read_var(-4.0, BOUNDS, **GOOD), "value: given"),
-    (lambda: dppack.read_sd(-4.0, BOUNDS, **GOOD), "value: given -4.0"),
-    (lambda: dppack.read_histogram([1, 2], **GOOD), "published: given list"),
-    (lambda: dppack.read_histogram({"breaks": [0, 1], "counts": [0.5]}, **GOOD), "counts: given"),
-    (lambda: dppack.read_histogram({"breaks": [0, 1], "counts": [1, 2]}, **GOOD), "counts: given shape [2]"),
-    (lambda: dppack.read_histogram({"breaks": [1, 1], "counts": [1]}, **GOOD), "breaks: given"),
-    (lambda: dppack.read_table([1, 2], ("a", "b"), eps=1.0, n=4), "published: given"),
-    (lambda: dppack.read_table([1, 2], "a", eps=1.0, n=4, which_sensitivity="both"), "which_sensitivity: given 'both'"),
-    (lambda: dppack.read_table([-1, 2], "a", eps=1.0, n=4), "value: given"),
-    (lambda: dppack.read_quantile(9.0, 0.5, BOUNDS, num_bins=8, **GOOD), "value: given"),
-    (lambda: dppack.read_model({"model": "LinearRegressionDP"}, [0], [1], n=9), "fitted: given LinearRegressionDP: it"),
-    (lambda: dppack.read_model({"coeff": [1]}, [0], [1], n=9), "fitted: given a mapping without model"),
-    (lambda: dppack.read_model({"model": "LogisticRegressionDP"}, [0], [1], n=9), "fitted: given no coeff, eps, gamma"),
-    (
-        lambda: dppack.read_model(FITTED | {"perturbation.method": "output"}, [0], [1], n=9),
-        "fitted: given perturbation.method output",
-    ),
-    (lambda: dppack.read_model(FITTED | {"eps": -1.0}, [0], [1], n=9), "fitted.eps: given -1.0"),
-    (lambda: dppack.read_model(FITTED | {"gamma": -1.0}, [0], [1], n=9), "fitted.gamma: given -1.0"),
-    (lambda: dppack.read_model(FITTED, [0, 1], [1, 2], n=9), "lower_bounds, upper_bounds: given"),
-    (lambda: dppack.read_model(FITTED, [1], [0], n=9), "lower_bounds, upper_bounds: given"),
-]
-
-
-@pytest.mark.parametrize(("read", "message"), REFUSED)
-def test_what_is_refused(read, message: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
-        read()

@@ -1,6 +1,5 @@
 """Reports of single persons: channels by matrix and by likelihoods, against enumeration of each person's category."""
 
-import re
 from itertools import combinations, product
 from math import comb
 
@@ -11,7 +10,6 @@ import pytest
 from scipy import stats
 
 import dpjax
-from dpjax import statistics
 from tests.tools.category_oracle import MODEL, PRIOR, Moments, check
 
 N = 5
@@ -186,51 +184,3 @@ def test_words_promises_and_text() -> None:
     assert "Reports that did not occur are not listed" in dpjax.describe(unknown)
     with pytest.raises(TypeError, match=r"^channel: given LocalChannel, which has no `sample`"):
         CASES["unary"][0].sample(jax.random.key(0), {"cell": jnp.zeros(N, int)})
-
-
-LOGS = np.log(np.full((3, 2), 0.5))
-REFUSED = [
-    (lambda: dpjax.LocalChannel(LOGS.T), "log_probabilities: given rows of probabilities that sum to float64[2] [1.5"),
-    (lambda: dpjax.LocalChannel(LOGS[0]), "log_probabilities: given shape [2]; expected a matrix [c, m]"),
-    (lambda: dpjax.LocalChannel(LOGS[:1]), "log_probabilities: given shape [1, 2]; expected a matrix [c, m]"),
-    (lambda: dpjax.LocalChannel(LOGS * np.nan), "log_probabilities: given float64[3, 2] [nan"),
-    (lambda: dpjax.LocalChannel("matrix"), "log_probabilities: given"),
-    (lambda: dpjax.LocalChannel(log_of(np.eye(3)[:2])), "log_probabilities: given report 2 impossible in every"),
-    (lambda: dpjax.LocalChannel(LOGS, 1), "complete: given 1; expected True or False"),
-    (lambda: dpjax.LocalRelease([0, 2], dpjax.LocalChannel(LOGS)), "values: given int"),
-    (lambda: dpjax.LocalRelease([0.0, 1.0], dpjax.LocalChannel(LOGS)), "values: given an array of float"),
-    (
-        lambda: dpjax.Release([1, 0, 1], dpjax.LocalChannel(LOGS), statistics.cells("cell", 3), 4),
-        "mechanism: given LocalChannel;",
-    ),
-    (lambda: dpjax.releases.likelihoods(LOGS[0]), "log_likelihoods: given shape [2]; expected a matrix [n, c]"),
-    (lambda: dpjax.releases.likelihoods([[-np.inf, -np.inf]]), "log_likelihoods: given [-inf, -inf] of person 0"),
-    (lambda: dpjax.releases.likelihoods([[0.0, 1.0], [np.nan, 1.0]]), "log_likelihoods: given [nan, 1.0] of person 1"),
-    (
-        lambda: dpjax.releases.unary_encoding([[2, 0]], keep=0.7, flip=0.2),
-        "bits: given int64[1, 2] [2, 0]; expected bits",
-    ),
-    (lambda: dpjax.releases.likelihoods(LOGS, people=[0, 2, 2]), "people: given no report of person 1"),
-    (lambda: dpjax.releases.likelihoods(LOGS, people=[0, 1]), "people: given int64[2]; expected who made each of 3"),
-    (lambda: dpjax.releases.likelihoods(LOGS, people=[0.0, 1.0, 1.0]), "people: given float64[3]"),
-    (lambda: dpjax.releases.likelihoods(LOGS, largest_ratio=-1.0), "largest_ratio: given -1.0"),
-    (lambda: dpjax.releases.subset_selection([[1, 0, 0], [1, 1, 0]], keep=0.8), "subsets: given subsets of [1, 2]"),
-    (lambda: dpjax.releases.subset_selection([[1, 1]], keep=0.8), "subsets: given subsets of [2] of 2 categories"),
-    (lambda: dpjax.releases.subset_selection([[2, 0]], keep=0.8), "subsets: given"),
-    (lambda: dpjax.releases.subset_selection([1, 0], keep=0.8), "subsets: given"),
-    (lambda: dpjax.releases.local_hashing([3], [[0, 1]], keep=0.6, num_values=3), "reports: given"),
-    (lambda: dpjax.releases.local_hashing([1], [[0, 3]], keep=0.6, num_values=3), "hashes: given"),
-    (lambda: dpjax.releases.local_hashing([1, 1], [[0, 1]], keep=0.6, num_values=3), "reports, hashes: given shapes"),
-    (lambda: dpjax.releases.local_hashing([0], [[0, 0]], keep=0.6, num_values=1), "num_values: given 1"),
-    (lambda: dpjax.releases.hadamard_response([4], keep=0.7, num_categories=3), "reports: given int64[1]"),
-    (lambda: dpjax.releases.hadamard_response([0.5], keep=0.7, num_categories=3), "reports: given float64[1]"),
-    (lambda: dpjax.releases.hadamard_response([0], keep=0.0, num_categories=3), "keep: given 0.0"),
-    (lambda: dpjax.releases.unary_encoding(BITS, keep=1.0, flip=0.2), "keep: given 1.0; expected a number in (0, 1)"),
-    (lambda: dpjax.releases.unary_encoding(BITS, keep=0.7, flip=0.0), "flip: given 0.0; expected a number in (0, 1)"),
-]
-
-
-@pytest.mark.parametrize(("build", "message"), REFUSED)
-def test_what_is_refused(build, message: str) -> None:
-    with pytest.raises((TypeError, ValueError), match=re.escape(message)):
-        build()
