@@ -1,7 +1,7 @@
 """Categorical records, such as the cells of a contingency table, with a Dirichlet prior."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from math import prod
@@ -16,6 +16,7 @@ from jax.typing import ArrayLike
 from dpjax._util.pytree import static
 from dpjax._util.validation import check_count, check_positive, describe, fail, read_numbers
 from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameters, Records
+from dpjax.domain import Domain
 from dpjax.models.arguments import as_array, as_vector
 from dpjax.models.bijections import SIMPLEX, Bijection, MappedModel
 from dpjax.models.distributions import accept_distributions
@@ -24,8 +25,8 @@ from dpjax.numerics.cells import all_edges, cell_edges, cells_at, count_cells, l
 from dpjax.numerics.dirichlet import dirichlet_log_density, draw_dirichlet, share_features
 from dpjax.numerics.ends import positive_at
 from dpjax.numerics.scores import UNIFORM_SCORES
-from dpjax.statistics.axes import Axes, labelled_axes, read_levels
 from dpjax.statistics.base import check_field_name
+from dpjax.statistics.labels import read_labels, read_levels
 
 __all__ = ["categorical"]
 
@@ -89,7 +90,7 @@ def categorical(
     >>> admissions.num_cells, admissions.level_names["admitted"]
     (4, ('no', 'yes'))
     """
-    if labels := labelled_axes("concentration", concentration):
+    if labels := read_labels("concentration", concentration):
         names, named = labels
         fields, levels = names if fields is None else fields, named if levels is None else levels
         concentration = np.reshape(np.asarray(concentration), tuple(map(len, named)))
@@ -97,14 +98,14 @@ def categorical(
     check_positive("concentration", alpha)
     sizes = read_sizes(alpha, shape, read_levels(levels))
     alpha = flatten(alpha, sizes)
-    axes = Axes(FIELDS, (alpha.size,)) if fields is None else name_axes(fields, levels, sizes or (alpha.size,))
+    domain = Domain(FIELDS, (alpha.size,)) if fields is None else name_fields(fields, levels, sizes or (alpha.size,))
     if fields is None and levels is not None:
         fail("fields", None, "the names of the variables that the levels are of", "Pass such as ['sex', 'admitted'].")
     if fields is None and sizes is not None and len(sizes) < 2:
         fail("shape", sizes, "two or more numbers of levels", "Leave it out for one variable, or name its field.")
     table = sizes if sizes is not None and len(sizes) > 1 else None
-    support = Support(check_possible(possible, alpha.size, table), axes)
-    return Categorical(alpha, support, table, interweaves=not may_underflow(alpha))
+    cells = replace(domain, possible=check_possible(possible, alpha.size, table))
+    return Categorical(alpha, cells, table, interweaves=not may_underflow(alpha))
 
 
 class Categorical(MappedModel):
@@ -123,7 +124,7 @@ class Categorical(MappedModel):
     """
 
     concentration: Array
-    cells: "Support" = static()
+    cells: Domain = static()
     table: tuple[int, ...] | None = static()
     interweaves: bool = static()
 
@@ -151,7 +152,7 @@ class Categorical(MappedModel):
 
     def log_density(self, parameters: Parameters, records: Records) -> Array:
         """The log-probability of each record [n]."""
-        return log_probability(parameters["probabilities"], self.cells.axes.cell(records))
+        return log_probability(parameters["probabilities"], self.cells.cell(records))
 
     def update(self, key: Key, parameters: Parameters, records: Records) -> Parameters:
         """An exact Dirichlet draw."""
@@ -175,35 +176,35 @@ class Categorical(MappedModel):
         """A uniform number for each record, unless probabilities underflow."""
         if not self.interweaves:
             return None
-        forms = tuple((field, FORM) for field in self.cells.axes.fields)
+        forms = tuple((field, FORM) for field in self.cells.fields)
         return NonCentred(self.noise_of, self.records_at, scores=UNIFORM_SCORES, forms=forms)
 
     def records_at(self, parameters: Parameters, noise: Array) -> Records:
         """The records in the cells that contain these uniforms [n]."""
-        return self.cells.axes.records(cells_at(noise, cell_edges(parameters["probabilities"])))
+        return self.cells.records(cells_at(noise, cell_edges(parameters["probabilities"])))
 
     def noise_of(self, key: Key, parameters: Parameters, records: Records) -> Array:
         """Uniforms [n] drawn within the records' cells."""
-        edges, cell = all_edges(cell_edges(parameters["probabilities"])), self.cells.axes.cell(records)
+        edges, cell = all_edges(cell_edges(parameters["probabilities"])), self.cells.cell(records)
         return uniforms_within(key, edges[cell], edges[cell + 1])
 
     def summarize(self, records: Records) -> Array:
         """The counts of the cells [c]."""
-        return count_cells(self.cells.axes.cell(records), self.num_cells)
+        return count_cells(self.cells.cell(records), self.num_cells)
 
     def log_likelihood(self, parameters: Parameters, summary: Array) -> Array:
         """The log-probability [] of all records."""
         return jnp.sum(xlogy(summary, parameters["probabilities"]))
 
     @property
-    def support(self) -> "Support":
+    def support(self) -> Domain:
         """Every possible record."""
         return self.cells
 
     def conjugate(self) -> ConjugateCounts:
         """The counts of the possible cells and their total, with the parameters integrated out."""
         # Arrays on the host, which decide what is compiled and need no program of their own.
-        size = len(self.cells.cells)
+        size = self.cells.size
         cells = np.arange(size, dtype=jnp.result_type(int))
         return ConjugateCounts(
             places=np.stack([cells, np.full_like(cells, size)], axis=1),
@@ -225,77 +226,32 @@ class Categorical(MappedModel):
     @property
     def level_names(self) -> dict[str, tuple[str, ...]]:
         """The names of the levels by field."""
-        return self.cells.axes.level_names
+        return self.cells.level_names
 
     def entry_labels(self, level_names: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[tuple[str, ...], ...]]:
         """Cells by the names of their levels, odds ratios by those of neighbouring levels."""
-        axes = self.cells.axes.named(level_names)
-        if axes.levels is None or axes.cell_names is None:
+        domain = self.cells.named(level_names)
+        if domain.levels is None or domain.cell_names is None:
             return {}
         if self.table is None:
-            return {"probabilities": (axes.cell_names,)}
-        first, second, *others = axes.levels
+            return {"probabilities": (domain.cell_names,)}
+        first, second, *others = domain.levels
         between = () if self.table[:2] == (2, 2) else (steps(first), steps(second))
         ratios = (*between, *others)
-        return {"probabilities": (axes.cell_names,), "odds_ratio": ratios, "log_odds_ratio": ratios}
+        return {"probabilities": (domain.cell_names,), "odds_ratio": ratios, "log_odds_ratio": ratios}
 
     @property
     def bijections(self) -> dict[str, Bijection]:
         """The log-ratios of the possible probabilities."""
-        return {"probabilities": self.cells.bijection}
-
-
-@dataclass(frozen=True)
-class Support:
-    """The possible records of a table: the cells that are no structural zeros."""
-
-    cells: tuple[int, ...]
-    axes: Axes
-
-    def __call__(self) -> Records:
-        """Every possible record [m]."""
-        return self.axes.records(jnp.asarray(self.places, jnp.result_type(int)))
-
-    @property
-    def num_cells(self) -> int:
-        """The number of all cells c."""
-        return self.axes.num_cells
-
-    @property
-    def places(self) -> np.ndarray:
-        """The possible cells [m]."""
-        return np.asarray(self.cells)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every cell is possible."""
-        return len(self.cells) == self.num_cells
-
-    @property
-    def empty(self) -> dict[str, list[int]]:
-        """The categories that no record takes, by field: stated, and so no mistake in a release that counts them."""
-        taken = np.unravel_index(self.places, self.axes.sizes)
-        named = zip(self.axes.fields, self.axes.sizes, taken, strict=True)
-        return {field: sorted(set(range(size)) - set(levels.tolist())) for field, size, levels in named}
-
-    @property
-    def bijection(self) -> Bijection:
-        """The possible probabilities on the unconstrained scale."""
-        if self.is_whole:
-            return SIMPLEX
-        return Bijection(
-            lambda probabilities: SIMPLEX.unconstrain(self.take(probabilities)),
-            lambda ratios: self.spread(SIMPLEX.constrain(ratios)),
+        cells = self.cells
+        if cells.possible is None:
+            return {"probabilities": SIMPLEX}
+        bijection = Bijection(
+            lambda probabilities: SIMPLEX.unconstrain(cells.take(probabilities)),
+            lambda ratios: cells.spread(SIMPLEX.constrain(ratios)),
             SIMPLEX.log_jacobian,
         )
-
-    def take(self, values: Array) -> Array:
-        """The values of the possible cells [m] among those of all [c]."""
-        return values if self.is_whole else values[self.places]
-
-    def spread(self, values: Array) -> Array:
-        """Values of the possible cells [m] among zeros [c]."""
-        return values if self.is_whole else jnp.zeros(self.num_cells, values.dtype).at[self.places].set(values)
+        return {"probabilities": bijection}
 
 
 def read_sizes(concentration: Array, shape: Any, levels: tuple[tuple[str, ...], ...] | None) -> tuple[int, ...] | None:
@@ -322,7 +278,7 @@ def flatten(concentration: Array, sizes: tuple[int, ...] | None) -> Array:
     return cells
 
 
-def name_axes(fields: Any, levels: Any, sizes: tuple[int, ...]) -> Axes:
+def name_fields(fields: Any, levels: Any, sizes: tuple[int, ...]) -> Domain:
     """The variables of a table of these fields, or an error unless each has a number of levels."""
     expected, remedy = f"{len(sizes)} different names, one for each variable", "Pass such as ['sex', 'admitted']."
     if isinstance(fields, (str, bytes)) or not isinstance(fields, Sequence):
@@ -330,7 +286,7 @@ def name_axes(fields: Any, levels: Any, sizes: tuple[int, ...]) -> Axes:
     names = tuple(map(check_field_name, fields))
     if len(set(names)) != len(sizes) or len(names) != len(sizes):
         fail("fields", list(names), expected, "Pass shape, too, or levels." if len(sizes) == 1 else remedy)
-    return Axes(names, sizes, read_levels(levels, sizes))
+    return Domain(names, sizes, read_levels(levels, sizes))
 
 
 def check_shape(shape: Any, expected: str) -> tuple[int, ...]:
@@ -340,10 +296,10 @@ def check_shape(shape: Any, expected: str) -> tuple[int, ...]:
     return tuple(check_count("shape", level, "A variable has at least two levels.", least=2) for level in shape)
 
 
-def check_possible(possible: Any, num_cells: int, shape: Any) -> tuple[int, ...]:
-    """The cells that records can be in, or an error unless there is a flag for each and two are set."""
+def check_possible(possible: Any, num_cells: int, shape: Any) -> tuple[int, ...] | None:
+    """The cells of records, None for all; or an error unless there is a flag for each and two of them are set."""
     if possible is None:
-        return tuple(range(num_cells))
+        return None
     expected, remedy = (
         f"{num_cells} flags, one for each cell, two of them or more True",
         "Pass True for possible cells.",
@@ -355,7 +311,7 @@ def check_possible(possible: Any, num_cells: int, shape: Any) -> tuple[int, ...]
         fail("possible", f"{flags.sum()} possible cells", expected, "With one possible cell nothing is unknown.")
     if shape is not None and not np.all(flags):
         fail("shape", shape, "None beside impossible cells", "Odds ratios need every cell: compute those you want.")
-    return tuple(np.flatnonzero(flags).tolist())
+    return None if np.all(flags) else tuple(np.flatnonzero(flags).tolist())
 
 
 def steps(levels: tuple[str, ...]) -> tuple[str, ...]:

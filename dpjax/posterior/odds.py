@@ -23,9 +23,9 @@ def tabulate_odds(
     if not (isinstance(model, Categorical) and model.table is not None):
         remedy = "Pass fields and levels of two or more variables to dpjax.models.categorical."
         fail("model", name_of(model), "a table of two or more fields", remedy, error=TypeError)
-    axes = model.cells.axes.named(level_names)
-    levels = axes.levels or tuple(tuple(map(str, range(size))) for size in axes.sizes)
-    names = axes.fields if len(axes.fields) == len(levels) else tuple(map(str, range(len(levels))))
+    domain = model.cells.named(level_names)
+    levels = domain.levels or tuple(tuple(map(str, range(size))) for size in domain.sizes)
+    names = domain.fields if len(domain.fields) == len(levels) else tuple(map(str, range(len(levels))))
     (first, place), (second, other) = find_references(dict(zip(names, levels, strict=True)), reference)
     probabilities = draws["probabilities"]
     # As in the model, a probability that underflows counts as the smallest float.

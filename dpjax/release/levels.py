@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from dpjax._util.validation import describe, fail, name_of
-from dpjax.statistics.axes import read_levels
+from dpjax.statistics.labels import read_levels
 
 __all__ = ["Names", "check_number_of", "in_words", "to_codes"]
 

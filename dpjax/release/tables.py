@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from dpjax._util.validation import fail, name_of, read_numbers
-from dpjax.statistics.axes import labelled_axes
+from dpjax.statistics.labels import read_labels
 from dpjax.statistics.tables import Cells, cells
 
 __all__ = ["read_table"]
@@ -25,7 +25,7 @@ def read_table(value: Any, statistic: Any) -> tuple[Any, Any]:
         If the table has no names for its variables, does not consist of numbers, has other fields or levels than the
         statistic, or the statistic is not `dpjax.statistics.cells`.
     """
-    labels = labelled_axes("value", value)
+    labels = read_labels("value", value)
     if labels is None:
         if statistic is None:
             remedy = "Pass what the numbers are, such as dpjax.statistics.cells(['sex', 'admitted'], [2, 2])."

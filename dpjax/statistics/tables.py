@@ -13,8 +13,8 @@ import numpy as np
 from dpjax._util.validation import check_array, check_count, fail, read_numbers
 from dpjax._util.words import SHOWN
 from dpjax.base import Array, Records
+from dpjax.domain import Domain
 from dpjax.numerics.clamped import bin_probabilities
-from dpjax.statistics.axes import Axes, read_levels
 from dpjax.statistics.base import (
     Norm,
     OneCell,
@@ -28,6 +28,7 @@ from dpjax.statistics.base import (
     read_categories,
     read_field,
 )
+from dpjax.statistics.labels import read_levels
 
 
 @dataclass(frozen=True)
@@ -52,19 +53,19 @@ class Cells(OneCell):
         return prod(self.num_categories)
 
     @property
-    def axes(self) -> Axes:
-        """The variables of the table."""
-        return Axes(self.field, self.num_categories, self.levels)
+    def domain(self) -> Domain:
+        """The fields of the table."""
+        return Domain(self.field, self.num_categories, self.levels)
 
     @property
     def level_names(self) -> dict[str, tuple[str, ...]]:
         """The names of the categories by field, where they have names."""
-        return self.axes.level_names
+        return self.domain.level_names
 
     @property
     def coordinate_names(self) -> tuple[str, ...] | None:
         """The names of the cells."""
-        return self.axes.cell_names
+        return self.domain.cell_names
 
     @property
     def field_types(self) -> dict[str, np.dtype]:

@@ -93,6 +93,13 @@ MUTANTS = (
         UPDATES,
     ),
     Mutant(
+        "Cells are told apart by the number of levels of the field before",
+        "domain.py",
+        "for size in reversed(self.sizes[1:]):",
+        "for size in reversed(self.sizes[:-1]):",
+        ("release/test_named_tables.py",),
+    ),
+    Mutant(
         "Features are counted for the class after theirs",
         "models/naive_bayes.py",
         'return (which * num_classes + records["class"][:, None]) * num_levels + records["features"]',

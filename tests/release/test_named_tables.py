@@ -9,11 +9,11 @@ import pytest
 
 import dpjax
 from dpjax.adapters.arviz import dims_and_coords
+from dpjax.domain import Domain
 from dpjax.models import categorical
 from dpjax.plot.style import check_labels
 from dpjax.posterior.reports import labels_of
 from dpjax.statistics import cells
-from dpjax.statistics.axes import Axes
 
 FIELDS, LEVELS = ["sex", "admitted"], [["female", "male"], ["no", "yes"]]
 COUNTS = [[58, 21], [12, 64]]
@@ -122,14 +122,14 @@ def test_other_names_than_those_of_the_release_are_refused():
 @pytest.mark.parametrize("sizes", [(4,), (2, 2), (2, 3, 4)])
 def test_cells_and_records_are_inverse(sizes):
     """With NumPy as the oracle of C order."""
-    axes = Axes(tuple("abc"[: len(sizes)]), sizes)
-    cell = np.arange(axes.num_cells)
-    records = axes.records(jnp.asarray(cell))
+    domain = Domain(tuple("abc"[: len(sizes)]), sizes)
+    cell = np.arange(domain.num_cells)
+    records = domain.records(jnp.asarray(cell))
     assert all(
         np.array_equal(records[field], place)
-        for field, place in zip(axes.fields, np.unravel_index(cell, sizes), strict=True)
+        for field, place in zip(domain.fields, np.unravel_index(cell, sizes), strict=True)
     )
-    assert np.array_equal(axes.cell(records), cell)
+    assert np.array_equal(domain.cell(records), cell)
 
 
 def test_the_model_is_the_same_with_fields_as_with_cells():

@@ -1,73 +1,14 @@
-"""The variables of a table: their fields, how many levels each has, and what these are called."""
+"""The names of the variables of a table and of their levels, as they are given."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
-from math import prod
 from typing import Any
 
-import jax.numpy as jnp
-
 from dpjax._util.validation import describe, fail
-from dpjax.base import Array, Records
 
-__all__ = ["Axes", "labelled_axes", "read_levels"]
+__all__ = ["read_labels", "read_levels"]
 
 REMEDY = "Pass the names of the levels of each variable, such as [['female', 'male'], ['no', 'yes']]."
-
-
-@dataclass(frozen=True)
-class Axes:
-    """The variables of a table, whose cells are numbered in C order: the last variable varies fastest.
-
-    Parameters
-    ----------
-    fields
-        The record field of each variable.
-    sizes
-        How many levels each has.
-    levels
-        Their names; None where they have only numbers.
-    """
-
-    fields: tuple[str, ...]
-    sizes: tuple[int, ...]
-    levels: tuple[tuple[str, ...], ...] | None = None
-
-    @property
-    def num_cells(self) -> int:
-        """The number of cells c."""
-        return prod(self.sizes)
-
-    @property
-    def level_names(self) -> dict[str, tuple[str, ...]]:
-        """The names of the levels by field, where they have names."""
-        return {} if self.levels is None else dict(zip(self.fields, self.levels, strict=True))
-
-    @property
-    def cell_names(self) -> tuple[str, ...] | None:
-        """The names of the cells [c], such as ``"female,yes"``; None where levels have only numbers."""
-        return None if self.levels is None else tuple(map(",".join, product(*self.levels)))
-
-    def named(self, level_names: Mapping[str, tuple[str, ...]]) -> "Axes":
-        """The same variables, with names of their levels if every field has them."""
-        known = tuple(level_names[field] for field in self.fields if field in level_names)
-        return replace(self, levels=known if tuple(map(len, known)) == self.sizes else None)
-
-    def cell(self, records: Records) -> Array:
-        """The number of the cell of each record."""
-        cell, *others = (records[field] for field in self.fields)
-        for size, level in zip(self.sizes[1:], others, strict=True):
-            cell = cell * size + level
-        return cell
-
-    def records(self, cell: Array) -> Records:
-        """The records in cells of these numbers."""
-        levels = []
-        for size in reversed(self.sizes[1:]):
-            cell, level = jnp.divmod(cell, size)
-            levels.append(level)
-        return dict(zip(self.fields, [cell, *reversed(levels)], strict=True))
 
 
 def read_levels(levels: Any, sizes: tuple[int, ...] | None = None) -> tuple[tuple[str, ...], ...] | None:
@@ -103,7 +44,7 @@ def is_listed(value: Any) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 
-def labelled_axes(argument: str, table: Any) -> tuple[list[Any], tuple[tuple[str, ...], ...]] | None:
+def read_labels(argument: str, table: Any) -> tuple[list[Any], tuple[tuple[str, ...], ...]] | None:
     """The names of the variables of a DataFrame or a Series of pandas, and of their levels; None of any other value.
 
     It is recognised by its attributes, so that pandas need not be installed.
