@@ -3,6 +3,10 @@
 Throughout, ε bounds the log ratio of the release's density between data sets that differ in one record, as ε privacy
 for replacing a record does. It may be smaller than the privacy budget: the mean of two values in [0, 1] with Laplace
 noise of scale 1 / b has ε = b / 2. All functions take arrays and broadcast.
+
+Some results of the paper order the two samplers at one state, with no number that ε and n decide. Lemma 16 does for one
+proposal, whose chances of acceptance are `soma_proposal_acceptance` and `imwg_proposal_acceptance`. Theorem 10 is their
+mean over proposals. Theorem 9, a bound of one transition density by n times the other, gives `soma_variance_bound`.
 """
 
 from collections.abc import Callable
@@ -16,14 +20,18 @@ from dpjax._util.validation import check_array
 __all__ = [
     "imwg_acceptance_bound",
     "imwg_approach_bound",
+    "imwg_distance_bound",
     "imwg_mean_acceptance_bound",
     "imwg_mean_acceptance_bound_zcdp",
+    "imwg_proposal_acceptance",
     "imwg_random_rate_bound",
     "imwg_systematic_rate_bound",
     "soma_acceptance_bound",
     "soma_approach_bound",
     "soma_departure_bound",
+    "soma_proposal_acceptance",
     "soma_rate_bound",
+    "soma_variance_bound",
 ]
 
 Numbers = NDArray[np.floating]
@@ -231,6 +239,113 @@ def soma_departure_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) 
     rest = read_size(n) - d
     general = rest / (rest + d * x) - soma_acceptance_bound(epsilon, n) * rest * x / (rest * x + d)
     return np.where((rest == 1) & (d == 1), (1 - x) / (1 + x) ** 2, general)
+
+
+def soma_proposal_acceptance(log_weights: ArrayLike, log_current: ArrayLike) -> Numbers:
+    """Σ (w_i / W) min(1, W / (W + w_0 − w_i)), the chance that SOMA takes a given proposal: the left of Lemma 16, (24).
+
+    It is never below `imwg_proposal_acceptance`.
+
+    Parameters
+    ----------
+    log_weights
+        The logarithms [..., n] of w_i, the release's density with the proposal in the place of record i.
+    log_current
+        That [...] of w_0, with the records as they are.
+
+    Returns
+    -------
+    array [...]
+
+    Examples
+    --------
+    >>> float(soma_proposal_acceptance([0.0, -2.0], 0.0))
+    0.948
+    """
+    weights, current = read_weights(log_weights, log_current)
+    total = np.sum(weights, axis=-1, keepdims=True)
+    # Where a weight is all of the total, rounding can leave less than nothing of the rest.
+    back = np.maximum(total - weights, 0) + current[..., None]
+    return np.sum(weights / np.maximum(total, back), axis=-1)
+
+
+def imwg_proposal_acceptance(log_weights: ArrayLike, log_current: ArrayLike) -> Numbers:
+    """The mean of min(1, w_i / w_0), the chance that IMwG takes a given proposal at a random record: Lemma 16, (24).
+
+    Parameters
+    ----------
+    log_weights
+        As in `soma_proposal_acceptance`.
+    log_current
+        As in `soma_proposal_acceptance`.
+
+    Returns
+    -------
+    array [...]
+
+    Examples
+    --------
+    >>> float(imwg_proposal_acceptance([0.0, -2.0], 0.0))
+    0.568
+    """
+    weights, current = read_weights(log_weights, log_current)
+    return np.mean(weights / np.maximum(weights, current[..., None]), axis=-1)
+
+
+def imwg_distance_bound(acceptance: ArrayLike, steps: ArrayLike) -> Numbers:
+    """(1 − A)^t, how far a random-scan IMwG chain is at least from its law after t proposals: Corollary 11.
+
+    In total variation, for records of continuous distributions. The chain is where it started with this probability or
+    more, and its law has no mass there. With SOMA's A, which is no smaller by Theorem 10, the bound holds too.
+
+    Parameters
+    ----------
+    acceptance
+        The chance A that a proposal to the records at the start is accepted.
+    steps
+        The number of proposals t.
+
+    Examples
+    --------
+    >>> float(imwg_distance_bound(0.1, 10))
+    0.349
+    """
+    rate = read("acceptance", acceptance, lambda array: (array >= 0) & (array <= 1), "numbers from 0 to 1")
+    return (1 - rate) ** read("steps", steps, lambda array: array >= 0, "numbers of at least 0")
+
+
+def soma_variance_bound(imwg_variance: ArrayLike, variance: ArrayLike, n: ArrayLike) -> Numbers:
+    """(V − (n − 1) v) / n, a lower bound of SOMA's asymptotic variance per proposal: Corollary 15, (22).
+
+    So n proposals of random-scan IMwG, which cost as many evaluations of the release as one of SOMA, are no worse for
+    any mean but for v / T, the variance of T exact draws. SOMA is ahead only where attempts are cheaper side by side.
+
+    Parameters
+    ----------
+    imwg_variance
+        The asymptotic variance V of a mean by random-scan IMwG, per proposal.
+    variance
+        The variance v of the function in the posterior.
+    n
+        The number of records.
+
+    Examples
+    --------
+    >>> float(soma_variance_bound(100.0, 1.0, 10))
+    9.1
+    """
+    slow = read("imwg_variance", imwg_variance, lambda array: array >= 0, "numbers of at least 0")
+    own = read("variance", variance, lambda array: array >= 0, "numbers of at least 0")
+    size = read_size(n)
+    return np.maximum((slow - (size - 1) * own) / size, 0)
+
+
+def read_weights(log_weights: ArrayLike, log_current: ArrayLike) -> tuple[Numbers, Numbers]:
+    """The weights [..., n] and the current one [...], relative to the largest."""
+    current = read("log_current", log_current, np.isfinite, "finite numbers")
+    tried = read("log_weights", log_weights, lambda array: array.ndim > 0, "an array [..., n]")
+    top = np.maximum(np.max(tried, axis=-1), current)
+    return np.exp(tried - top[..., None]), np.exp(current - top)
 
 
 def smallest_ratio(epsilon: ArrayLike) -> Numbers:

@@ -366,6 +366,13 @@ OWN: dict[str, dict[str, Any]] = {
 
 THEORY = ("imwg_approach_bound", "soma_acceptance_bound", "soma_approach_bound", "soma_departure_bound")
 OWN |= {f"dpjax.coupling.theory.{name}": {"n": 3.0} for name in THEORY}
+WEIGHTS = {"log_weights": VECTOR, "log_current": 0.5}
+OWN |= {
+    "dpjax.coupling.theory.soma_proposal_acceptance": WEIGHTS,
+    "dpjax.coupling.theory.imwg_proposal_acceptance": WEIGHTS,
+    "dpjax.coupling.theory.imwg_distance_bound": {"acceptance": 0.5, "steps": 2.0},
+    "dpjax.coupling.theory.soma_variance_bound": {"imwg_variance": 3.0, "variance": 1.0, "n": 3.0},
+}
 
 RESULTS = {
     "Distance",

@@ -58,6 +58,71 @@ def test_chains_of_two_records_are_as_fast_as_theorem_13_says(epsilon: float) ->
         assert sweep < theory.imwg_systematic_rate_bound(epsilon) ** 2
 
 
+@pytest.mark.parametrize("n", [2, 3, 4, 10, 100])
+def test_soma_takes_each_proposal_more_often_as_lemma_16_says(n: int) -> None:
+    rng = np.random.default_rng(n)
+    weights, current = rng.normal(size=(2_000, n)) * rng.exponential(3, size=(2_000, 1)), rng.normal(size=2_000)
+    soma, imwg = theory.soma_proposal_acceptance(weights, current), theory.imwg_proposal_acceptance(weights, current)
+    assert np.all((soma >= imwg - SLACK) & (soma <= 1 + SLACK))
+    assert np.mean(soma > imwg + 0.01) > 0.5
+
+
+@pytest.mark.parametrize(("epsilon", "n"), CASES)
+def test_theorems_9_and_10_and_the_variance_of_corollary_15(epsilon: float, n: int) -> None:
+    """Over multisets; the acceptance of a proposal is that of the weights, and its mean over proposals Theorem 10's."""
+    for target in targets(epsilon, n):
+        soma, imwg = matrix(target, soma_choices), matrix(target, imwg_choices)
+        assert np.all((soma - n * imwg)[~np.eye(len(soma), dtype=bool)] <= SLACK)
+        for records in target.density:
+            rates = [
+                sum(
+                    chance * accepted(np.log(target.weights(records, y)), np.log(target.weight(records)))
+                    for y, chance in enumerate(target.proposals)
+                )
+                for accepted in (theory.soma_proposal_acceptance, theory.imwg_proposal_acceptance)
+            ]
+            own = [acceptance(target, records, choices) for choices in (soma_choices, imwg_choices)]
+            np.testing.assert_allclose(rates, own, rtol=1e-10)
+            assert own[0] >= own[1] - SLACK
+        function = np.random.default_rng(2).normal(size=len(soma))
+        slow, fast = (asymptotic(chain, function) for chain in (imwg, soma))
+        assert fast[0] >= theory.soma_variance_bound(*slow, n) - SLACK
+
+
+def asymptotic(transition: np.ndarray, function: np.ndarray) -> tuple[float, float]:
+    """The asymptotic variance of a mean, and the variance of the function, by the fundamental matrix."""
+    size = len(transition)
+    law = np.linalg.lstsq(np.vstack([transition.T - np.eye(size), np.ones(size)]), np.eye(size + 1)[-1], rcond=None)[0]
+    centred = function - law @ function
+    solved = np.linalg.solve(np.eye(size) - transition + np.outer(np.ones(size), law), centred)
+    variance = law @ centred**2
+    return 2 * (law * centred) @ solved - variance, variance
+
+
+def test_the_variance_bound_is_nearly_attained() -> None:
+    """By a target whose weights are all the same: then n attempts bring nothing."""
+    target = random_target(np.random.default_rng(1), 3, 3, 0.0)
+    soma, imwg = matrix(target, soma_choices), matrix(target, imwg_choices)
+    np.testing.assert_allclose(soma, imwg, atol=SLACK)
+    # Of functions with a large asymptotic variance the bound is a third of it, less two thirds of their variance.
+    assert theory.soma_variance_bound(12.0, 1.0, 3) == pytest.approx(10 / 3)
+    assert theory.soma_variance_bound(1.0, 1.0, 3) == 0
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+def test_chains_are_as_far_from_their_law_as_corollary_11_says(epsilon: float) -> None:
+    """On few values the start has mass, by which the bound is too large."""
+    steps = np.array([1, 5, 20])
+    for target in targets(epsilon, 3):
+        states, chain = sorted(target.density), matrix(target, imwg_choices)
+        law = np.linalg.matrix_power(chain, 20_000)[0]
+        for place, records in enumerate(states):
+            powers = np.stack([np.linalg.matrix_power(chain, t)[place] for t in steps])
+            rate = min(1.0, acceptance(target, records, imwg_choices))
+            bound = theory.imwg_distance_bound(rate, steps)
+            assert np.all(np.abs(powers - law).sum(axis=1) / 2 >= bound - law[place] - 1e-9)
+
+
 @pytest.mark.parametrize(("epsilon", "n"), CASES)
 def test_coupled_chains_move_as_lemmas_18_and_19_say(epsilon: float, n: int) -> None:
     attained = False
