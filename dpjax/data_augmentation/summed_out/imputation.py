@@ -10,6 +10,7 @@ from dpjax._util.validation import fail, is_traced
 from dpjax.base import ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
 from dpjax.data_augmentation.parameters.centred import has_gradients
 from dpjax.data_augmentation.summed_out.likelihood import MarginalLikelihood, obstacle_to_sums, sum_out
+from dpjax.data_augmentation.summed_out.terms import NotSummableError
 from dpjax.models.simulation import GibbsState, init_latent, parameter_shapes
 from dpjax.release import PrivateRelease
 from dpjax.release.microdata import as_microdata
@@ -104,11 +105,11 @@ def can_sum_out(model: Model, release: PrivateRelease) -> bool:
 
 
 def has_room(model: Model, release: PrivateRelease) -> bool:
-    """Whether windows as wide as the noise are not too long for all records, nor for the totals of their groups."""
+    """Whether sums over windows as wide as the noise are not too long, and totals of groups are plain sums."""
     if model.count_field is None and as_microdata(release).summed is None:
         return True
     try:
         sum_out(model, release)
-    except ValueError:
+    except NotSummableError:
         return False
     return True

@@ -20,7 +20,11 @@ from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics import leading_size, proper_density, select_indices
 from dpjax.release.fields import FieldValues
 
-__all__ = ["Listed", "NormalField", "Terms", "Windows"]
+__all__ = ["Listed", "NormalField", "NotSummableError", "Terms", "Windows"]
+
+
+class NotSummableError(ValueError):
+    """What is hidden of the records cannot be summed out, though it can be listed: the sums are too long, or bend."""
 
 
 class Terms(PyTree, abstract=True):

@@ -16,6 +16,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, Model, Records
 from dpjax.data_augmentation.records.possible import noisy_parts, possible_ends
+from dpjax.data_augmentation.summed_out.terms import NotSummableError
 from dpjax.mechanisms.base import Mechanism, as_floating, parts_of
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import draw_position
@@ -230,7 +231,8 @@ def check_straight(model: Model, release: Microdata, totals: GroupTotals, record
     if not np.asarray(bends.unoptimized(model, totals.name, release, records)):
         return
     given = f"totals to which large numbers of {totals.name!r} add less, or more, than small ones"
-    fail("release", given, "plain sums of the numbers", "Impute the records: imputation=dpjax.imwg().")
+    remedy = "Impute the records: imputation=dpjax.imwg()."
+    fail("release", given, "plain sums of the numbers", remedy, error=NotSummableError)
 
 
 @partial(jit_model, static_argnames=("name",))

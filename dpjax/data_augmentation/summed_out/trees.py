@@ -7,7 +7,7 @@ import numpy as np
 
 from dpjax._util.validation import fail
 from dpjax.data_augmentation.summed_out.groups import GroupedTerms, count_products
-from dpjax.data_augmentation.summed_out.terms import Listed, Windows
+from dpjax.data_augmentation.summed_out.terms import Listed, NotSummableError, Windows
 from dpjax.data_augmentation.summed_out.totals import GroupTotals
 
 __all__ = ["with_totals"]
@@ -137,7 +137,8 @@ def check_size(leaf: np.ndarray, layout: Layout) -> None:
     products = len(leaf) * count_products(leaf.shape[1], tuple(layout.widths))
     if products > MOST_PRODUCTS:
         given = f"totals of {len(leaf)} groups, whose sums are made of {products:,} products"
-        fail("release", given, f"at most {MOST_PRODUCTS:,}", "Impute the records: imputation=dpjax.imwg().")
+        remedy = "Impute the records: imputation=dpjax.imwg()."
+        fail("release", given, f"at most {MOST_PRODUCTS:,}", remedy, error=NotSummableError)
 
 
 def at_root(log_total: np.ndarray, first: np.ndarray, sizes: np.ndarray, width: int) -> np.ndarray:

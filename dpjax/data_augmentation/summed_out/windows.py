@@ -16,7 +16,7 @@ import numpy as np
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.data_augmentation.summed_out.terms import Terms, Windows
+from dpjax.data_augmentation.summed_out.terms import NotSummableError, Terms, Windows
 from dpjax.models.programs import jit_model
 from dpjax.numerics import proper_density
 from dpjax.release import Microdata
@@ -222,7 +222,7 @@ def fit_windows(
         windows = make_windows(model, release, name, known, reach.where(found.seen, nothing), found)
         try:
             terms = finish(windows)
-        except ValueError:
+        except NotSummableError:
             break  # likewise
         errors = np.max(np.asarray(measure.unoptimized(model, terms, parameters)), axis=0)
         if np.sum(errors) <= most:
@@ -283,7 +283,7 @@ def make_windows(model: Model, release: Microdata, name: str, known: Records, re
     if width * len(low) > MAX_NUMBERS:
         given = f"windows of {width:,} numbers for each of {len(low):,} records"
         expected = f"at most {MAX_NUMBERS:,} numbers in all"
-        fail("release", given, expected, "Impute the records: dpjax.imwg().")
+        fail("release", given, expected, "Impute the records: dpjax.imwg().", error=NotSummableError)
     dtype = known[name].dtype
     ends = np.stack([low - 1, low + width])
     numbers = jnp.asarray(np.concatenate([low[None] + np.arange(width)[:, None], ends]), dtype)

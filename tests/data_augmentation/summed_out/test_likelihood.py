@@ -14,7 +14,7 @@ from scipy import integrate, special, stats
 import dpjax
 from dpjax._util.hoist import hoist
 from dpjax.data_augmentation.problem import augment
-from dpjax.data_augmentation.summed_out import windows
+from dpjax.data_augmentation.summed_out import can_sum_out, windows
 from dpjax.data_augmentation.summed_out.likelihood import error_of_thinning
 from dpjax.data_augmentation.summed_out.rows import group_records
 from dpjax.data_augmentation.summed_out.windows import Reach, first_windows, make_windows, thin_windows
@@ -233,6 +233,17 @@ def test_records_are_imputed_by_default_where_windows_would_be_too_long(model, m
     assert not augment(model, wide, allow_sums=True).plan.sums_out
     with pytest.raises(ValueError, match=r"release: given windows of .* numbers for each of 3 records"):
         dpjax.marginal_likelihood(model, wide)
+
+
+def test_errors_of_the_model_are_not_taken_for_windows_that_are_too_long(model, counts, monkeypatch):
+    """Imputation in place of sums hid them, such as those of sums over numbers of two float types."""
+
+    def refuse(*arguments, **options):
+        raise ValueError("numbers of two types")
+
+    monkeypatch.setattr(windows.tabulate, "unoptimized", refuse)
+    with pytest.raises(ValueError, match="numbers of two types"):
+        can_sum_out(model, counts)
 
 
 def test_what_cannot_be_summed_out_is_refused_by_name(model):
