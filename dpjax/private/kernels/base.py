@@ -25,7 +25,6 @@ __all__ = [
     "make_kernel",
     "ravel",
     "signature",
-    "start_iteration",
 ]
 
 
@@ -203,8 +202,3 @@ def build_answer(noise: Noise, key: Key) -> Answer:
 def ravel(position: Any) -> Array:
     """The parameters as a vector [d]."""
     return ravel_pytree(position)[0]
-
-
-def start_iteration() -> Array:
-    """The number [] of the first iteration."""
-    return jnp.zeros((), jnp.int32)

@@ -20,7 +20,6 @@ from dpjax.private.kernels.base import (
     build_answer,
     make_kernel,
     ravel,
-    start_iteration,
 )
 from dpjax.private.kernels.penalty import Answer, accepts, exact, noisy_ratio
 from dpjax.private.kernels.schedules import Schedule, as_schedule
@@ -273,7 +272,7 @@ def build(settings: HMCSettings, answer_with: Callable[[Key], Answer], target: T
 
     def init(position: Any, rng_key: Key | None = None) -> HMCState:
         del rng_key
-        return HMCState(position, start_iteration())
+        return HMCState(position, jnp.zeros((), jnp.int32))
 
     def step(rng_key: Key, state: HMCState) -> tuple[HMCState, KernelInfo]:
         momentum_key, uniform_key, noise_key = jax.random.split(rng_key, 3)

@@ -13,7 +13,7 @@ from dpjax._util.validation import check_count, check_float, check_positive, fai
 from dpjax.base import Array
 from dpjax.private.arguments import check_real
 
-__all__ = ["Schedule", "as_schedule", "halton_steps"]
+__all__ = ["Schedule", "as_schedule", "check_step", "halton_steps"]
 
 MOST_STEPS = 2**20
 """The longest sequence of step sizes: the device holds all of them."""
@@ -76,13 +76,17 @@ def as_schedule(step_size: Any) -> Schedule:
     if callable(step_size):
         check_schedule(step_size)
         return lambda iteration: jnp.asarray(step_size(iteration), float)
+    check_step(step_size, "a number or a function", "Pass one number, or a schedule such as optax's.")
+    return lambda iteration: jnp.asarray(step_size, float)
+
+
+def check_step(step_size: Any, expected: str = "a number", remedy: str = "Pass one number.") -> None:
+    """Raise unless a step size is one positive number."""
     dimensions: int = getattr(step_size, "ndim", 0)
     is_number = isinstance(step_size, (Real, jax.Array, np.ndarray)) and not isinstance(step_size, bool)
     if not is_number or dimensions:
-        remedy = "Pass one number, or a schedule such as optax's."
-        fail("step_size", type(step_size).__name__, "a number or a function", remedy, error=TypeError)
+        fail("step_size", type(step_size).__name__, expected, remedy, error=TypeError)
     check_float("step_size", step_size)
-    return lambda iteration: jnp.asarray(step_size, float)
 
 
 def check_schedule(schedule: Callable[..., Any]) -> None:

@@ -7,23 +7,14 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from dpjax._util.validation import check_count, check_moderate, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.accounting.query import Query
 from dpjax.private.arguments import check_bound, check_noise, check_real, check_target, check_tau
-from dpjax.private.kernels.base import (
-    KernelInfo,
-    NotPrivate,
-    PrivateKernel,
-    build_answer,
-    make_kernel,
-    ravel,
-    start_iteration,
-)
+from dpjax.private.kernels.base import KernelInfo, NotPrivate, PrivateKernel, build_answer, make_kernel, ravel
 from dpjax.private.kernels.penalty import Answer
-from dpjax.private.kernels.schedules import Schedule, as_schedule
+from dpjax.private.kernels.schedules import check_step
 from dpjax.private.noise import Noise
 from dpjax.private.sums.poisson import SampledSum, choose_block, sampled_gradients
 from dpjax.private.targets.target import Target
@@ -32,16 +23,15 @@ __all__ = ["SGLDState", "dp_sgld", "largest_langevin_noise", "sgld_core"]
 
 
 class SGLDState(NamedTuple):
-    """The parameters, unconstrained, and the number of iterations made []."""
+    """The parameters, unconstrained."""
 
     position: Any
-    iteration: Array
 
 
 class SGLDSettings(NamedTuple):
     """The numbers of DP-SGLD."""
 
-    schedule: Schedule
+    step_size: float
     rate: float
     bound: float
     multiplier: float
@@ -52,7 +42,7 @@ def dp_sgld(
     target: Target,
     noise: Noise,
     *,
-    step_size: float | Schedule,
+    step_size: float,
     sampling_rate: float,
     gradient_bound: float,
     noise_multiplier: float,
@@ -70,7 +60,7 @@ def dp_sgld(
     noise
         The source of noise: there is no default.
     step_size
-        η, or a schedule that does not rise, such as optax's.
+        η.
     sampling_rate
         q: each record takes part with probability q, and the sum of a sample is scaled by 1 / q. Like every setting it
         is published by the draws and the ledger: if n is confidential, as under ``"add-or-remove"``, choose it
@@ -106,9 +96,9 @@ def dp_sgld(
     """
     check_target("target", target)
     check_noise(noise)
-    settings = SGLDSettings(
-        as_schedule(step_size), *check_sampling(target, sampling_rate, gradient_bound, noise_multiplier, block)
-    )
+    check_step(step_size)
+    sampling = check_sampling(target, sampling_rate, gradient_bound, noise_multiplier, block)
+    settings = SGLDSettings(float(step_size), *sampling)
     check_temperature(settings)
     queries = (sampled_query(target, noise, settings),)
     return make_kernel(target, partial(build, settings, noise), queries)
@@ -141,7 +131,7 @@ def build(settings: SGLDSettings, noise: Noise, target: Target) -> SamplingAlgor
 
     def init(position: Any, rng_key: Key | None = None) -> SGLDState:
         del rng_key
-        return SGLDState(position, start_iteration())
+        return SGLDState(position)
 
     def step(rng_key: Key, state: SGLDState) -> tuple[SGLDState, KernelInfo]:
         sample_key, normal_key, noise_key = jax.random.split(rng_key, 3)
@@ -151,24 +141,18 @@ def build(settings: SGLDSettings, noise: Noise, target: Target) -> SamplingAlgor
             target, sampling_key, vector, rate=settings.rate, bound=settings.bound, block=settings.block
         )
         normals = jax.random.normal(normal_key, vector.shape, vector.dtype)
-        step_size = settings.schedule(state.iteration).astype(vector.dtype)
-        vector = sgld_core(target, settings, build_answer(noise, noise_key), step_size, vector, total, normals)
-        return SGLDState(target.unravel(vector), state.iteration + 1), describe(total)
+        vector = sgld_core(target, settings, build_answer(noise, noise_key), vector, total, normals)
+        return SGLDState(target.unravel(vector)), describe(total)
 
     return SamplingAlgorithm(init, step)
 
 
 def sgld_core(
-    target: Target,
-    settings: SGLDSettings,
-    answer: Answer,
-    step_size: Array,
-    vector: Array,
-    total: SampledSum,
-    normals: Array,
+    target: Target, settings: SGLDSettings, answer: Answer, vector: Array, total: SampledSum, normals: Array
 ) -> Array:
     """One Langevin step as a function of a sampled sum, of the answer to its one query and of standard Normals [d]."""
     gradient = noisy_gradient(target, settings, answer, vector, total)
+    step_size = jnp.asarray(settings.step_size, vector.dtype)
     released = step_size / 2 * settings.multiplier * settings.bound / settings.rate
     rest = jnp.sqrt(jnp.maximum(step_size - released**2, 0.0))
     return vector + step_size / 2 * gradient + rest * normals
@@ -215,12 +199,9 @@ def check_rate(rate: Any) -> float:
 
 
 def check_temperature(settings: SGLDSettings) -> None:
-    """Raise if the schedule increases, or if at its first step the released noise exceeds N(0, η)."""
-    steps = np.asarray([settings.schedule(jnp.asarray(iteration, jnp.int32)) for iteration in (0, *2 ** np.arange(24))])
-    if np.any(np.diff(steps) > 0):
-        fail("step_size", "a schedule that rises", "one that does not", "Let the step sizes decrease.")
-    largest = largest_langevin_noise(float(steps[0]), settings.rate, settings.bound)
+    """Raise if the released noise exceeds N(0, η)."""
+    largest = largest_langevin_noise(settings.step_size, settings.rate, settings.bound)
     if settings.multiplier > largest * (1 + 1e-6):
-        given = f"{settings.multiplier:.4g} at step size {float(steps[0]):.4g}"
+        given = f"{settings.multiplier:.4g} at step size {settings.step_size:.4g}"
         remedy = "Use a smaller step size, which allows more noise in the gradient."
         fail("noise_multiplier", given, f"at most {largest:.4g}, with which the noise is N(0, η)", remedy)

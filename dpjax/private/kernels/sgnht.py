@@ -9,9 +9,9 @@ import jax.numpy as jnp
 from dpjax._util.validation import check_number, check_positive
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.arguments import check_noise, check_numbers, check_target
-from dpjax.private.kernels.base import KernelInfo, PrivateKernel, build_answer, make_kernel, ravel, start_iteration
+from dpjax.private.kernels.base import KernelInfo, PrivateKernel, build_answer, make_kernel, ravel
 from dpjax.private.kernels.penalty import Answer
-from dpjax.private.kernels.schedules import Schedule, as_schedule
+from dpjax.private.kernels.schedules import check_step
 from dpjax.private.kernels.sgld import check_sampling, describe, noisy_gradient, sampled_query
 from dpjax.private.noise import Noise
 from dpjax.private.sums.poisson import SampledSum, sampled_gradients
@@ -21,12 +21,11 @@ __all__ = ["SGNHTState", "dp_sgnht", "sgnht_core"]
 
 
 class SGNHTState(NamedTuple):
-    """The parameters, unconstrained, their momentum [d], the thermostat's friction [] and the iterations made []."""
+    """The parameters, unconstrained, their momentum [d] and the thermostat's friction []."""
 
     position: Any
     momentum: Array
     friction: Array
-    iteration: Array
 
 
 class PhasePoint(NamedTuple):
@@ -40,7 +39,7 @@ class PhasePoint(NamedTuple):
 class SGNHTSettings(NamedTuple):
     """The numbers of DP-SGNHT."""
 
-    schedule: Schedule
+    step_size: float
     diffusion: float
     rate: float
     bound: float
@@ -52,7 +51,7 @@ def dp_sgnht(
     target: Target,
     noise: Noise,
     *,
-    step_size: float | Schedule,
+    step_size: float,
     diffusion: float,
     sampling_rate: float,
     gradient_bound: float,
@@ -71,7 +70,7 @@ def dp_sgnht(
     noise
         The source of noise: there is no default.
     step_size
-        h, or a schedule such as optax's.
+        h.
     diffusion
         A.
     sampling_rate
@@ -108,11 +107,12 @@ def dp_sgnht(
     """
     check_target("target", target)
     check_noise(noise)
+    check_step(step_size)
     check_number("diffusion", diffusion)
     check_numbers("diffusion", diffusion)
     check_positive("diffusion", diffusion)
     sampling = check_sampling(target, sampling_rate, gradient_bound, noise_multiplier, block)
-    settings = SGNHTSettings(as_schedule(step_size), float(diffusion), *sampling)
+    settings = SGNHTSettings(float(step_size), float(diffusion), *sampling)
     return make_kernel(target, partial(build, settings, noise), (sampled_query(target, noise, settings),))
 
 
@@ -123,7 +123,7 @@ def build(settings: SGNHTSettings, noise: Noise, target: Target) -> SamplingAlgo
         del rng_key
         vector = ravel(position)
         friction = jnp.asarray(settings.diffusion, vector.dtype)
-        return SGNHTState(position, jnp.zeros_like(vector), friction, start_iteration())
+        return SGNHTState(position, jnp.zeros_like(vector), friction)
 
     def step(rng_key: Key, state: SGNHTState) -> tuple[SGNHTState, KernelInfo]:
         sample_key, normal_key, noise_key = jax.random.split(rng_key, 3)
@@ -133,25 +133,18 @@ def build(settings: SGNHTSettings, noise: Noise, target: Target) -> SamplingAlgo
             target, sampling_key, point.vector, rate=settings.rate, bound=settings.bound, block=settings.block
         )
         normals = jax.random.normal(normal_key, point.vector.shape, point.vector.dtype)
-        step_size = settings.schedule(state.iteration).astype(point.vector.dtype)
-        point = sgnht_core(target, settings, build_answer(noise, noise_key), step_size, point, total, normals)
-        state = SGNHTState(target.unravel(point.vector), point.momentum, point.friction, state.iteration + 1)
-        return state, describe(total)
+        point = sgnht_core(target, settings, build_answer(noise, noise_key), point, total, normals)
+        return SGNHTState(target.unravel(point.vector), point.momentum, point.friction), describe(total)
 
     return SamplingAlgorithm(init, step)
 
 
 def sgnht_core(
-    target: Target,
-    settings: SGNHTSettings,
-    answer: Answer,
-    step_size: Array,
-    point: PhasePoint,
-    total: SampledSum,
-    normals: Array,
+    target: Target, settings: SGNHTSettings, answer: Answer, point: PhasePoint, total: SampledSum, normals: Array
 ) -> PhasePoint:
     """One step as a function of a sampled sum, of the answer to its one query and of standard Normals [d]."""
     gradient = noisy_gradient(target, settings, answer, point.vector, total)
+    step_size = jnp.asarray(settings.step_size, point.vector.dtype)
     released = step_size * settings.multiplier * settings.bound / settings.rate
     rest = jnp.sqrt(jnp.maximum(2 * settings.diffusion * step_size - released**2, 0.0))
     damped = point.momentum * (1 - step_size * point.friction)

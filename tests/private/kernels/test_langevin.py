@@ -9,7 +9,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 import pytest
 from scipy import stats
 
@@ -17,11 +16,9 @@ from dpjax import private
 from dpjax.private import noise
 from dpjax.private.fixed_point import arithmetic
 from dpjax.private.kernels.penalty import exact
-from dpjax.private.kernels.schedules import as_schedule
 from dpjax.private.kernels.sgld import (
     SGLDSettings,
     check_sampling,
-    check_temperature,
     largest_langevin_noise,
     sgld_core,
 )
@@ -169,10 +166,10 @@ def test_a_full_step_with_noise_of_its_own_size_is_noticed(monkeypatch: pytest.M
 
 def test_the_thermostat_is_set_to_the_temperature_one() -> None:
     """A step by hand from the gradient of all records; at other temperatures chains are as stationary."""
-    step, settings = 0.1, SGNHTSettings(as_schedule(0.1), 10.0, 1.0, 1e3, 0.0, N)
+    step, settings = 0.1, SGNHTSettings(0.1, 10.0, 1.0, 1e3, 0.0, N)
     point = PhasePoint(jnp.array([0.2]), jnp.array([-0.7]), jnp.array(3.0))
     total = SampledSum(clipped_gradients(TARGET, point.vector, 1e3), jnp.array(N))
-    end = sgnht_core(TARGET, settings, exact, jnp.array(step), point, total, jnp.array([0.4]))
+    end = sgnht_core(TARGET, settings, exact, point, total, jnp.array([0.4]))
     gradient = np.sum(RECORDS - 0.2) - 0.2 / 100
     momentum = -0.7 * (1 - step * 3.0) + step * gradient + np.sqrt(2 * 10.0 * step) * 0.4
     found = np.array([end.momentum[0], end.friction, end.vector[0]], float)
@@ -221,10 +218,10 @@ def test_nothing_but_the_sum_tells_the_number_of_records() -> None:
         target = normal_mean(np.zeros(size))
         kernel = private.dp_sgld(target, noise.jax, **settings)
         queries.append(kernel.queries)
-        chosen = SGLDSettings(as_schedule(STEP), *check_sampling(target, SAMPLED, BOUND, MULTIPLIER, 20))
+        chosen = SGLDSettings(STEP, *check_sampling(target, SAMPLED, BOUND, MULTIPLIER, 20))
         adder = arithmetic(BOUND, vector.dtype)
         total = SampledSum(ClippedSum(adder.floats(adder.zeros((1,))), adder.unit, jnp.zeros(())), jnp.ones(()))
-        moves.append(sgld_core(target, chosen, exact, jnp.asarray(STEP), vector, total, jnp.ones(1)))
+        moves.append(sgld_core(target, chosen, exact, vector, total, jnp.ones(1)))
     assert queries[0] == queries[1]
     assert queries[0][0].sampling_rate == SAMPLED
     np.testing.assert_array_equal(*moves)
@@ -263,13 +260,6 @@ def test_the_rehearsal_asks_nothing_of_the_records(name: str, monkeypatch: pytes
         )  # fmt: skip
         private.sample(jax.random.key(1), kernel, jnp.full((2, 1), 9.0), ledger(1e6), num_iterations=40)
     np.testing.assert_array_equal(*moved)
-
-
-def test_schedules_may_fall_and_not_rise() -> None:
-    settings = SGLDSettings(optax.polynomial_schedule(STEP, STEP / 10, 1.0, 100), SAMPLED, BOUND, MULTIPLIER, 50)
-    check_temperature(settings)
-    with pytest.raises(ValueError, match="rises"):
-        check_temperature(settings._replace(schedule=optax.linear_schedule(STEP / 10, STEP, 100)))
 
 
 @pytest.mark.parametrize("change", [{"sampling_rate": 1.5}, {"gradient_bound": 0.0}, {"noise_multiplier": -1.0}])
