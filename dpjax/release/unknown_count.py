@@ -10,7 +10,6 @@ import jax.numpy as jnp
 import scipy
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import (
     check_array,
     check_count,
@@ -78,7 +77,7 @@ class KnownTail(Protocol):
 
 
 @dataclass(frozen=True)
-class UnknownCount(NamesArguments):
+class UnknownCount:
     """In place of `Release.n`: the number of records is unknown, and drawn with everything else.
 
     Parameters

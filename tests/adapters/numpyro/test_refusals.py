@@ -352,6 +352,18 @@ def test_a_prior_that_depends_on_the_number_of_records_is_that_of_one_number() -
         dpjax.gibbs(model, release(100), imputation=dpjax.imwg())
 
 
+def test_a_missing_event_dimension_is_named():
+    """NumPyro's own words name neither the model nor a remedy."""
+
+    def model(n=10):
+        mean = numpyro.sample("mean", dist.Normal(0.0, 1.0).expand([2]).to_event(1))
+        with numpyro.plate("records", n):
+            numpyro.sample("x", dist.Normal(mean, 1.0))
+
+    with pytest.raises(ValueError, match=r"^fn: given a model whose shapes .* \.to_event\(1\)"):
+        dpjax.from_numpyro(model, records=["x"])
+
+
 def test_a_missing_number_of_records_is_asked_for():
     """The number that dpjax looks at a model with does not show in an error of shapes."""
 
