@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
-import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
 
 from dpjax._util.validation import check_function, describe, fail
