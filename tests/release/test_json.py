@@ -136,7 +136,7 @@ def test_local_releases_come_back(release):
 def test_a_function_is_recorded_by_name_and_given_again(statistic):
     release = Release([1.0, 2.0], Laplace(1.0), statistic, 50)
     text = release.to_json()
-    assert "test_release_json.square" in text
+    assert "test_json.square" in text
     assert_same(release, Release.from_json(text, statistic=statistic))
     with pytest.raises(ValueError, match=r"^statistic: given the function .*square.*statistic=\.\.\.\)\.$"):
         Release.from_json(text)
