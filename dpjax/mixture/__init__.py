@@ -18,7 +18,7 @@ from dpjax.mixture.components.tractable import find_tractable, register_tractabl
 from dpjax.mixture.partition import Partition, expected_loss, find_partition
 from dpjax.mixture.posterior import Density, MixturePosterior
 from dpjax.mixture.sample import sample
-from dpjax.mixture.samplers import Sampler, conditional, neal2, neal3, neal5, neal8, split_merge
+from dpjax.mixture.samplers import Sampler, conditional, neal2, neal3, neal5, neal8
 
 __all__ = [
     "Component",
@@ -49,5 +49,4 @@ __all__ = [
     "neal8",
     "register_tractable",
     "sample",
-    "split_merge",
 ]

@@ -4,7 +4,7 @@ A component implements `Component`. It may also implement:
 
 | protocol | method | used for |
 |---|---|---|
-| `Conjugate` | ``log_evidence`` | `neal2`, `neal3` and split-merge moves |
+| `Conjugate` | ``log_evidence`` | `neal2` and `neal3` |
 | `OfReleasedValues` | ``behind``, ``log_record_density`` | channels behind which no record has to be imputed |
 | `NormalRecords` | ``normal_field`` | exact draws of Normal records behind Laplace or Gaussian noise |
 """
@@ -220,8 +220,6 @@ class MixtureInfo(NamedTuple):
         How many slots [] the sweep needed: the occupied ones, and those that a record could have moved to.
     overflow
         Whether these were more than there are []: the sweep must then be repeated with more slots.
-    num_split_merges
-        How many of the sweep's split-merge proposals [] were accepted.
 
     Examples
     --------
@@ -240,4 +238,3 @@ class MixtureInfo(NamedTuple):
     num_nonfinite: Array
     num_slots: Array
     overflow: Array
-    num_split_merges: Array

@@ -68,8 +68,7 @@ class MixturePosterior:
         The mixing measure: weights [chain, draw, slot], parameters [chain, draw, slot, ...] and the mass of the atoms
         beyond the slots [chain, draw].
     info
-        Reports on the kept sweeps [chain, draw]: ``"acceptance_rate"``, ``"num_nonfinite"``, ``"num_slots"`` and
-        ``"num_split_merges"``.
+        Reports on the kept sweeps [chain, draw]: ``"acceptance_rate"``, ``"num_nonfinite"`` and ``"num_slots"``.
     collected
         What `collect` returned for each state, leaves [chain, draw, ...]: with names, a dict of ``"labels"`` [chain,
         draw, n] and ``"records"`` [chain, draw, n, ...]. None without `collect`.

@@ -70,8 +70,7 @@ def sample(
     concentration
         The concentration α, or its `dpjax.models.GammaPrior`.
     sampler
-        How the posterior is sampled: `conditional`, `neal2`, `neal3`, `neal5` or `neal8`, each with its options, or one
-        of them after `split_merge` moves.
+        How the posterior is sampled: `conditional`, `neal2`, `neal3`, `neal5` or `neal8`, each with its options.
     num_chains
         Chains, run side by side.
     num_warmup
@@ -182,9 +181,7 @@ def make_posterior(
     """The posterior of the draws made, with a warning if some are missing and an error if all are."""
     interrupted, ended = how_it_ended("mixture.sample", run, status, file, rule, stacklevel=3)
     draw = join(status.draws, status.kernel.setup.capacity)
-    info = {
-        name: getattr(draw.info, name) for name in ("acceptance_rate", "num_nonfinite", "num_slots", "num_split_merges")
-    }
+    info = {name: getattr(draw.info, name) for name in ("acceptance_rate", "num_nonfinite", "num_slots")}
     warn_of_nonfinite(info["num_nonfinite"], stacklevel=4)
     return MixturePosterior(
         draws={"num_clusters": draw.num_clusters, "concentration": draw.concentration},

@@ -268,7 +268,6 @@ OWN: dict[str, dict[str, Any]] = {
     "dpjax.mixture.expected_loss": {"labels": np.zeros((2, 3), int), "partition": np.zeros(3, int)},
     "dpjax.mixture.find_partition": {"labels": np.zeros((2, 3), int)},
     "dpjax.mixture.register_tractable": {"channel": dpjax.Tulap, "component": dpjax.mixture.GammaShapes},
-    "dpjax.mixture.split_merge": {"sampler": dpjax.mixture.neal8()},
     "dpjax.models.NormalInverseWishartPrior": {"mean": VECTOR, "degrees": 3.0, "scale": np.eye(2)},
     "dpjax.models.UniformCount": {"low": 1, "high": 5},
     "dpjax.models.categorical": {"concentration": VECTOR},

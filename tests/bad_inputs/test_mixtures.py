@@ -167,14 +167,6 @@ CASES = {
         for name, value in NO_COUNT.items()
     },
     **{
-        f"split-merge moves of {name} proposals": (
-            lambda value=value: mixture.split_merge(mixture.neal3(), value),
-            "proposals",
-        )
-        for name, value in NO_COUNT.items()
-    },
-    "split-merge moves before no sampler": (lambda: mixture.split_merge(None), "sampler"),
-    **{
         f"a partition by {name}": (
             lambda key=key, labels=labels, more=more: mixture.find_partition(key, labels, **more),
             said,

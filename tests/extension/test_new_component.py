@@ -80,7 +80,6 @@ CASES = {
     "neal 2": (mixture.neal2(), None),
     "neal 3": (mixture.neal3(), None),
     "neal 8": (mixture.neal8(2), None),
-    "neal 3, split-merge": (mixture.split_merge(mixture.neal3(), 1, 1), None),
     "conditional, behind noise": (mixture.conditional(), LAPLACE),
     "neal 5, behind noise": (mixture.neal5(), LAPLACE),
 }

@@ -17,13 +17,11 @@ from dpjax.mixture.samplers.neal2 import Neal2
 from dpjax.mixture.samplers.neal3 import Neal3
 from dpjax.mixture.samplers.neal5 import Neal5
 from dpjax.mixture.samplers.neal8 import Neal8
-from dpjax.mixture.samplers.split_merge import SplitMerge
 from tests.mixture.crp import PARTITIONS, number_partition, partition_posterior
 from tests.mixture.two_points import (
     MEANS,
     PRIOR,
     SCALE,
-    ConjugateTwoPoints,
     KnownTwoPoints,
     ReleasedTwoPoints,
     TwoPoints,
@@ -91,8 +89,6 @@ CASES = {
     "neal 5, all auxiliaries kept": (Setup(Neal5(3, redraw=False), Slots(8)), TwoPoints()),
     "neal 5, redrawn": (Setup(Neal5(3, redraw=True), Slots(8)), TwoPoints()),
     "neal 8": (Setup(Neal8(2), Slots(8)), KnownTwoPoints()),
-    "exact, split-merge": (Setup(SplitMerge(Conditional(proposals=0), 1, 1), Slots(16)), ConjugateTwoPoints()),
-    "neal 5, split-merge": (Setup(SplitMerge(Neal5(), 1, 1), Slots(8)), ConjugateTwoPoints()),
 }
 QUICK = ("metropolis", "neal 3", "neal 5")
 

@@ -72,21 +72,3 @@ def two_points_behind_laplace(channel: dpjax.Laplace, component: KnownTwoPoints)
         lambda value, theta: channel.noise.log_marginal_normal(value, theta["mean"], jnp.full_like(value, SCALE)),
         lambda key, values, theta: channel.noise.sample_latent_normal(key, values, theta["mean"], jnp.asarray(SCALE)),
     )
-
-
-@dpjax.mechanisms.frozen_pytree
-@dataclass(frozen=True)
-class ConjugateTwoPoints(KnownTwoPoints):
-    """The same with the evidence of records, so that their parameters can be integrated out."""
-
-    def features(self, record: jax.Array) -> jax.Array:
-        return jax.scipy.stats.norm.logpdf(record, jnp.array(MEANS), SCALE)
-
-    def update(self, key: jax.Array, theta: dict, counts: jax.Array, totals: jax.Array) -> dict[str, jax.Array]:
-        return super().update(key, theta, counts, totals[:, 1:] - totals[:, :1])
-
-    def log_evidence(self, counts: jax.Array, totals: jax.Array) -> jax.Array:
-        return jax.scipy.special.logsumexp(totals + jnp.log(jnp.array(PRIOR, totals.dtype))[None], axis=1)
-
-
-register_tractable(dpjax.Laplace, ConjugateTwoPoints)(two_points_behind_laplace)

@@ -3,7 +3,6 @@
 from tests.mutants.base import Mutant
 
 LABELS = ("mixture/test_partitions.py", "mixture/test_concentration.py")
-SPLIT = ("mixture/samplers/test_split_merge.py",)
 COMPONENTS = ("mixture/components/test_components.py",)
 START = ("mixture/test_marginal_perfect_start.py", *LABELS)
 
@@ -63,27 +62,6 @@ MUTANTS = (
         "jnp.log(state.concentration / size)",
         "jnp.log(state.concentration)",
         LABELS,
-    ),
-    Mutant(
-        "A split is accepted up to the ratio of its merge",
-        "mixture/samplers/split_merge.py",
-        "jnp.where(splitting, log_ratio, -log_ratio)",
-        "jnp.where(splitting, -log_ratio, log_ratio)",
-        SPLIT,
-    ),
-    Mutant(
-        "A split forgets the concentration",
-        "mixture/samplers/split_merge.py",
-        "log_ratio = jnp.log(concentration) + log_clusters[0]",
-        "log_ratio = log_clusters[0]",
-        SPLIT,
-    ),
-    Mutant(
-        "A split forgets how its sides were proposed",
-        "mixture/samplers/split_merge.py",
-        "log_ratio = log_ratio - log_sides(move, launch, proposal.sides)",
-        "log_ratio = log_ratio - 0 * log_sides(move, launch, proposal.sides)",
-        SPLIT,
     ),
     Mutant(
         "Slices are as high as the weights before",

@@ -226,7 +226,6 @@ CALLS: dict[str, Callable[[], Any]] = {
     "mixture, Neal 3": lambda: clustered(mixture.neal3()),
     "mixture, Neal 5": lambda: clustered(mixture.neal5(), dpjax.Laplace(0.5)),
     "mixture, Neal 8": lambda: clustered(mixture.neal8()),
-    "mixture, split-merge": lambda: clustered(mixture.split_merge(mixture.neal3())),
     "DP-HMC": lambda: published(lambda target: private.dp_hmc(target, private.noise.jax, **HAMILTONIAN)),
     "DP penalty": lambda: published(
         lambda target: private.dp_penalty(target, private.noise.jax, proposal_scale=0.1, ratio_bound=2.0, tau=10.0)

@@ -224,7 +224,6 @@ LONG: dict[str, Callable[[], Program]] = {
     "mixture, neal 2": partial(clusters, mixture.neal2(), VALUES, None, GAUSSIAN),
     "mixture, neal 3": partial(clusters, mixture.neal3(), VALUES, None, GAUSSIAN),
     "mixture, neal 8": partial(clusters, mixture.neal8(2), VALUES, LAPLACE, GAUSSIAN),
-    "mixture, split-merge": partial(clusters, mixture.split_merge(mixture.neal3(), 1, 1), VALUES, None, GAUSSIAN),
     "mixture, vectors": partial(clusters, mixture.conditional(), PAIRS, LAPLACE, VECTORS),
     "mixture, truncated": partial(clusters, mixture.conditional(), VALUES, dpjax.Gaussian(0.6), TRUNCATED),
     "mixture, betas": partial(clusters, mixture.conditional(), SHARES, LAPLACE, BETAS),

@@ -8,9 +8,8 @@ from dpjax.mixture.samplers.neal2 import neal2
 from dpjax.mixture.samplers.neal3 import neal3
 from dpjax.mixture.samplers.neal5 import neal5
 from dpjax.mixture.samplers.neal8 import neal8
-from dpjax.mixture.samplers.split_merge import split_merge
 
-__all__ = ["DEFAULT", "SAMPLERS", "Sampler", "conditional", "neal2", "neal3", "neal5", "neal8", "split_merge"]
+__all__ = ["DEFAULT", "SAMPLERS", "Sampler", "conditional", "neal2", "neal3", "neal5", "neal8"]
 
 SAMPLERS: dict[str, Callable[..., Sampler]] = {
     "conditional": conditional,

@@ -7,7 +7,6 @@ from typing import NamedTuple, Self
 import jax
 import jax.numpy as jnp
 
-from dpjax._util.validation import fail
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Component, Mixing, MixtureInfo, MixtureState, Theta
 from dpjax.mixture.problem import MixtureProblem
@@ -102,16 +101,6 @@ class Sampler:
         """A bound on the L1 distance between the records' prior and that of the sampler; 0 if it is exact."""
         del n, concentration
         return 0.0
-
-    @property
-    def draws_exactly(self) -> bool:
-        """Whether records are drawn exactly given their parameters, rather than proposed."""
-        return False
-
-    def check_split_merge(self) -> None:
-        """Raise unless its target is that of split-merge moves: one record per person, and exchangeable clusters."""
-        remedy = "Use dpjax.mixture.conditional() or one of dpjax.mixture.neal2(), neal3(), neal5() and neal8()."
-        fail("split_merge", f"moves before {type(self).__name__}", "a sampler that supports them", remedy)
 
 
 @dataclass(frozen=True)

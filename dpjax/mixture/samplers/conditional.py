@@ -121,12 +121,6 @@ class Conditional(Sampler):
         """Whether records are drawn exactly given their parameters."""
         return self.proposals == 0
 
-    def check_split_merge(self) -> None:
-        """Raise if the weights depend on the order of the clusters."""
-        if self.ordered:
-            remedy = "Use weights='posterior' without truncation: other weights depend on the order of the clusters."
-            fail("split_merge", "moves with ordered weights", "weights without an order", remedy)
-
     @property
     def ordered(self) -> bool:
         """Whether the distribution of the weights depends on the order of the slots."""
@@ -206,7 +200,7 @@ def sweep(
     mixing = Mixing(weights.weights, theta, weights.beyond[-1])
     moved = MixtureState(labels, imputed.records, counts, totals, mixing, concentration, imputed.log_channel)
     rate = jnp.mean(imputed.accepted, dtype=counts.dtype)
-    return moved, MixtureInfo(rate, num_stuck + imputed.num_nonfinite, num_slots, slices.overflow, jnp.array(0))
+    return moved, MixtureInfo(rate, num_stuck + imputed.num_nonfinite, num_slots, slices.overflow)
 
 
 def draw_concentration(problem: MixtureProblem, sampler: Conditional, key: Key, state: MixtureState) -> Array:

@@ -75,11 +75,6 @@ class Marginal(Sampler):
         del problem
         return records, jnp.zeros(records.shape[0], float)
 
-    def check_split_merge(self) -> None:
-        """Raise unless the state holds one record per person."""
-        if self.num_held > 1:
-            fail("split_merge", "moves with redraw=False", "one record of each person", "Use redraw=True.")
-
     def first_capacity(self, problem: MixtureProblem) -> int:
         """Slots for the number of clusters expected a priori and for all but a thousandth of the other atoms' mass."""
         prior = problem.concentration
@@ -123,7 +118,7 @@ class Marginal(Sampler):
         num_slots = jnp.maximum(last, jnp.sum(beyond >= MAX_REMAINDER) + 1)
         overflow = moved.overflow | (beyond[-1] >= MAX_REMAINDER)
         after = MixtureState(moved.labels, moved.records, counts, totals, mixing, concentration, moved.log_channel)
-        return after, MixtureInfo(moved.acceptance_rate, moved.num_nonfinite, num_slots, overflow, jnp.array(0))
+        return after, MixtureInfo(moved.acceptance_rate, moved.num_nonfinite, num_slots, overflow)
 
     def _draw_mixing(
         self, problem: MixtureProblem, key: Key, present: Mixing, counts: Array, totals: Array, concentration: Array

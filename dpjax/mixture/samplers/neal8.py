@@ -41,11 +41,6 @@ class Neal8(Marginal):
         of_singletons = (state.concentration / self.auxiliaries).astype(state.counts.dtype)
         return gibbs_labels(problem, key, state, partial(prior_clusters, self.auxiliaries), of_singletons)
 
-    @property
-    def draws_exactly(self) -> bool:
-        """Whether records behind a channel are drawn exactly given their parameters: always."""
-        return True
-
 
 def neal8(auxiliaries: int = 3) -> Neal8:
     """Move the labels one after another given the clusters' parameters: Neal (2000), algorithm 8.
