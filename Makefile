@@ -99,7 +99,7 @@ release: $(VENV)/installed
 
 # QUICK=1: every benchmark at the smallest size that runs its code; no figure means anything then.
 benchmarks: $(VENV)/installed
-	$(BIN)/python -m benchmarks $(if $(QUICK),--tiny)
+	$(if $(QUICK),XLA_FLAGS="$$($(BIN)/python -m tests.tools.xla_flags)") $(BIN)/python -m benchmarks $(if $(QUICK),--tiny)
 
 # Writes the newest versions that pip finds for this Python into its constraints file.
 lock:

@@ -1,84 +1,26 @@
-"""The command line: ``python -m benchmarks [NAME ...] [--quick | --tiny] [--json FILE]``."""
+"""The one command line of all benchmarks.
 
-import argparse
-import importlib
-import os
+``python -m benchmarks [NAME ...]`` measures speed and memory. ``python -m benchmarks FOLDER NAME`` runs an experiment
+of a paper, such as those of `soma`, or one with `tables`. ``python -m benchmarks papers`` lists what papers show.
+"""
+
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from benchmarks import machine
-
-BENCHMARKS = (
-    "cost",
-    "scaling",
-    "effective",
-    "twins",
-    "imputation",
-    "large",
-    "growth",
-    "memory",
-    "depth",
-    "accelerator",
-    "first_call",
-    "batches",
-    "count_records",
-    "coverage",
-    "likelihood_coverage",
-    "head_to_head",
-    "comparison",
-    "kernel_choice",
-    "summed_out",
-    "noisy_gradients",
-)
+from benchmarks import experiments, speed
+from benchmarks.papers import command
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the benchmarks that are named, print a table of each, and write all results as one JSON object."""
-    options = parse(arguments)
-    if options.tiny:
-        machine.compile_little()
-    machine.use_one_core()
-    from benchmarks.rows import format_table, write_json
-    from benchmarks.tiny import shrink
-
-    environment = machine.describe()
-    print("\n".join(f"{name}: {fact}" for name, fact in environment.items()))
-    rows = []
-    for name in options.names:
-        measured, began = [], cpu_seconds()
-        if options.tiny:
-            shrink(name)
-        for row in importlib.import_module(f"benchmarks.{name}").measure(options.quick or options.tiny):
-            measured.append(row)
-            print(f"{name}: {row.case}, n = {row.n:,}, {row.chains} chains", file=sys.stderr, flush=True)
-            if options.json is not None:
-                # After every row, so that nothing measured is lost.
-                write_json(options.json, environment, rows + measured)
-        print(f"\n## {name}\n\n{format_table(measured)}", flush=True)
-        print(f"{name}: {cpu_seconds() - began:.0f} CPU seconds", file=sys.stderr, flush=True)
-        rows += measured
-
-
-def cpu_seconds() -> float:
-    """The CPU seconds of this process and of those that it has started."""
-    return sum(os.times()[:4])
-
-
-def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """The options; every benchmark where none is named."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Speed and memory of dpjax on one core.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"which ones: {', '.join(BENCHMARKS)} (default: all)")
-    sizes = parser.add_mutually_exclusive_group()
-    sizes.add_argument("--quick", action="store_true", help="less of everything: minutes, and rougher figures")
-    sizes.add_argument("--tiny", action="store_true", help="the smallest sizes: whether all runs, figures mean nothing")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="where the results go as one JSON object")
-    options = parser.parse_args(arguments)
-    unknown = sorted(set(options.names) - set(BENCHMARKS))
-    if unknown:
-        parser.error(f"no benchmark is named {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
-    options.names = options.names or list(BENCHMARKS)
-    return options
+    """Hand the arguments to what the first of them names."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    first = given[0] if given else ""
+    if first == "papers":
+        command.main(given[1:])
+    elif first in experiments.FOLDERS:
+        experiments.main(first, given[1:])
+    else:
+        speed.main(given)
 
 
 if __name__ == "__main__":

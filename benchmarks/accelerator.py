@@ -20,13 +20,13 @@ import dpjax
 from benchmarks.depth import answers, cells
 from benchmarks.machine import all_cores
 from benchmarks.memory import answer_of
-from benchmarks.regression import make_model, parameters, simulated_release
 from benchmarks.rows import Row
 from benchmarks.summed_out_cases import counties
 from benchmarks.timing import Timing, summarize
 from dpjax import mixture, models
 from dpjax.data_augmentation import parameter_kernel
 from dpjax.diagnostics import ess_bulk
+from problems.regression import make_model, parameters, simulated_release
 
 CHILD = "benchmarks.accelerator"
 """The program that measures one device."""

@@ -6,9 +6,9 @@ from dataclasses import replace
 import jax
 
 import dpjax
-from benchmarks.regression import make_model, simulated_release
 from benchmarks.rows import Row
 from benchmarks.timing import time_call
+from problems.regression import make_model, simulated_release
 
 N, CHAINS = 100, 4
 NUMBERS = (100, 400, 1_000)

@@ -15,7 +15,7 @@ import numpy as np
 from jax.scipy.stats import poisson
 
 import dpjax
-from benchmarks.dphmc.problems import EIGENVALUES, TWIST, VARIANCES
+from benchmarks.papers.dphmc.problems import EIGENVALUES, TWIST, VARIANCES
 
 Records = dict[str, Any]
 Statistic = Callable[[Records], jax.Array]

@@ -17,7 +17,7 @@ import numpy as np
 
 import dpjax
 from benchmarks.comparison_problems import Problem, Records
-from benchmarks.dphmc.algorithms import run_chains
+from benchmarks.papers.dphmc.algorithms import run_chains
 from dpjax import private
 from dpjax.private import accounting
 

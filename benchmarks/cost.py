@@ -6,10 +6,10 @@ from functools import partial
 
 import dpjax
 from benchmarks import native
-from benchmarks.regression import make_model, published_release
 from benchmarks.rows import Row
 from benchmarks.sweeps import time_imputation, time_sweep
 from benchmarks.timing import Timing, summarize, time_once
+from problems.regression import make_model, published_release
 
 CHAINS = 16
 REPEATS = 5

@@ -18,10 +18,10 @@ import numpy as np
 
 import dpjax
 from benchmarks.hlo import Cost, program_cost
-from benchmarks.regression import STATISTIC, make_mechanism, make_model, parameters, simulate
 from benchmarks.rows import Row
 from benchmarks.timing import Timing
 from dpjax import mixture, models, private, statistics
+from problems.regression import STATISTIC, make_mechanism, make_model, parameters, simulate
 
 SIZES = (100, 10_000, 1_000_000)
 EPSILONS = (0.1, 1, 5)

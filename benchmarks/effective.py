@@ -9,10 +9,10 @@ import numpy as np
 
 import dpjax
 from benchmarks import nuts
-from benchmarks.regression import make_model, published_release
 from benchmarks.rows import Row
 from benchmarks.timing import Timing, time_call
 from dpjax.diagnostics import ess_bulk
+from problems.regression import make_model, published_release
 
 CHAINS = 16
 REPEATS = 3

@@ -1,51 +1,105 @@
-"""What the command lines of the papers' experiments share: their options, and what becomes of a result."""
+"""The experiments of papers and with tables: their settings, their options, and what becomes of a result."""
 
 import argparse
+import importlib
 import json
 import os
-from collections.abc import Callable, Iterable
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks import machine
 
+FOLDERS = {
+    "damcmc": "benchmarks.papers.damcmc",
+    "soma": "benchmarks.papers.soma",
+    "dphmc": "benchmarks.papers.dphmc",
+    "mixture": "benchmarks.papers.mixture",
+    "tables": "benchmarks.tables",
+}
+"""The packages that have a module `experiments`, whose docstring describes them."""
+
 
 class Experiment(NamedTuple):
     """A module with ``measure(**settings) -> dict`` and ``draw(result, axes)``, its settings, and its figure's shape.
 
-    Where a figure has several panels, in rows and columns, ``axes`` is the list of them, row by row.
+    Where a figure has several panels, in rows and columns, ``axes`` is the list of them, row by row; where `panels` is
+    None, it is the figure. Tiny settings are the smallest that run all of the code: their figures mean nothing.
     """
 
     module: str
     full: dict[str, Any]
     quick: dict[str, Any]
-    panels: tuple[int, int] = (1, 1)
+    tiny: dict[str, Any]
+    panels: tuple[int, int] | None = (1, 1)
+    one_core: bool = True
+    x64: bool = False
 
 
-def make_parser(program: str, description: str, names: Iterable[str]) -> argparse.ArgumentParser:
-    """A parser of the name of an experiment, ``--quick`` and ``--json``."""
-    parser = argparse.ArgumentParser(prog=program, description=description)
+def read(folder: str) -> dict[str, Experiment]:
+    """The experiments of a folder by their names."""
+    found: dict[str, Experiment] = importlib.import_module(f"{FOLDERS[folder]}.experiments").EXPERIMENTS
+    return found
+
+
+def main(folder: str, arguments: Sequence[str]) -> None:
+    """Run one experiment and write its result; with ``--json -`` it is all that standard output holds."""
+    options = parse(folder, arguments)
+    experiment = read(folder)[options.name]
+    if experiment.one_core:
+        machine.use_one_core()
+    if experiment.x64:
+        os.environ["JAX_ENABLE_X64"] = "1"
+    module = importlib.import_module(f"{FOLDERS[folder]}.{experiment.module}")
+    settings = choose_settings(experiment, options)
+    print(f"{options.name}: {settings}", file=sys.stderr, flush=True)
+    content = contain(settings, module.measure(**settings))
+    if options.json is None or str(options.json) == "-":
+        print(format_json(content), end="")
+        return
+    options.json.write_text(format_json(content))
+    draw_figure(module, content, experiment.panels).savefig(options.json.with_suffix(".png"), dpi=120)
+
+
+def parse(folder: str, arguments: Sequence[str]) -> argparse.Namespace:
+    """The options of an experiment."""
+    names = read(folder)
+    described = importlib.import_module(FOLDERS[folder]).__doc__
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks {folder}", description=described)
     parser.add_argument("name", metavar="NAME", choices=names, help=", ".join(names))
-    parser.add_argument("--quick", action="store_true", help="less of everything: a minute or two, and rougher figures")
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--quick", action="store_true", help="less of everything: a minute or two, and rougher figures")
+    sizes.add_argument("--tiny", action="store_true", help="the smallest sizes: whether all runs, figures mean nothing")
     parser.add_argument(
         "--json", type=Path, metavar="FILE", help="a file for the result, a PNG beside it; - for stdout"
     )
-    return parser
+    parser.add_argument(
+        "--set", type=parse_setting, action="append", default=[], metavar="NAME=VALUE", help="a setting of your own"
+    )
+    options = parser.parse_args(arguments)
+    unknown = [name for name, _ in options.set if name not in names[options.name].full]
+    if unknown:
+        parser.error(f"{options.name} has no setting {unknown[0]}")
+    return options
+
+
+def parse_setting(text: str) -> tuple[str, Any]:
+    """A name, and a number or a text."""
+    name, value = text.split("=", 1)
+    return name, int(value) if value.isdecimal() else value
+
+
+def choose_settings(experiment: Experiment, options: argparse.Namespace) -> dict[str, Any]:
+    """The settings of an experiment: its own, unless others are given."""
+    own = experiment.tiny if options.tiny else experiment.quick if options.quick else experiment.full
+    return own | dict(options.set)
 
 
 def contain(settings: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
     """What the file of a run holds: the machine and the CPU seconds of the process, the settings, and the result."""
-    environment = machine.describe() | {"cpu_seconds": round(sum(os.times()[:4]))}
+    environment = machine.describe() | {"cpu_seconds": round(machine.cpu_seconds())}
     return {"environment": environment, "settings": settings, **result}
-
-
-def report(path: Path | None, shown: dict[str, Any], content: dict[str, Any], draw: Callable[[], Any]) -> None:
-    """Write the content to a file and the drawn figure beside it; without a file print what is shown."""
-    if path is None or str(path) == "-":
-        print(format_json(shown), end="")
-        return
-    path.write_text(format_json(content))
-    draw().savefig(path.with_suffix(".png"), dpi=120)
 
 
 def format_json(content: dict[str, Any]) -> str:
@@ -53,12 +107,15 @@ def format_json(content: dict[str, Any]) -> str:
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
-def draw_panels(module: Any, result: dict[str, Any], panels: tuple[int, int]) -> Any:
+def draw_figure(module: Any, result: dict[str, Any], panels: tuple[int, int] | None) -> Any:
     """The figure of an experiment, with axes for each panel."""
     from matplotlib.figure import Figure
 
-    rows, columns = panels
+    rows, columns = panels or (2, 2)
     figure = Figure(figsize=(max(7.0, 4.5 * columns), max(4.0, 3.5 * rows)), layout="constrained")
-    axes = figure.subplots(rows, columns)
-    module.draw(result, axes if panels == (1, 1) else list(axes.flat))
+    if panels is None:
+        module.draw(result, figure)
+    else:
+        axes = figure.subplots(rows, columns)
+        module.draw(result, axes if panels == (1, 1) else list(axes.flat))
     return figure

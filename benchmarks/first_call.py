@@ -16,9 +16,9 @@ from numpyro import distributions as dist
 import dpjax
 from benchmarks.machine import all_cores
 from benchmarks.memory import answer_of
-from benchmarks.regression import make_model, published_release
 from benchmarks.rows import Row
 from benchmarks.timing import summarize
+from problems.regression import make_model, published_release
 
 N = 100
 CHAINS = 4

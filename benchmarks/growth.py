@@ -9,9 +9,9 @@ import jax
 
 import dpjax
 from benchmarks.memory import answer_of, peak
-from benchmarks.regression import make_model, parameters, simulated_release
 from benchmarks.rows import Row
 from benchmarks.timing import summarize
+from problems.regression import make_model, parameters, simulated_release
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 RECORDS = 20_000_000

@@ -4,7 +4,7 @@ Their 13 / n is the sensitivity of means: the sums have Laplace noise of scale 1
 """
 
 import dpjax
-from benchmarks.regression import INPUTS, STATISTIC, make_mechanism
+from problems.regression import INPUTS, STATISTIC, make_mechanism
 
 N = INPUTS["n"]
 

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import dpjax
-from benchmarks import regression
 from benchmarks.rows import Row
 from benchmarks.timing import summarize
 from dpjax.diagnostics import ess_bulk
+from problems import regression
 
 CHAINS = 4
 WARMUP = 200

@@ -9,10 +9,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import dpjax
-from benchmarks.regression import STATISTIC, make_mechanism, make_model, parameters, simulated_release
 from benchmarks.rows import Row
 from benchmarks.timing import summarize, time_call
 from dpjax.diagnostics import ess_bulk, mcse_mean, mcse_sd, split_r_hat
+from problems.regression import STATISTIC, make_mechanism, make_model, parameters, simulated_release
 
 SIZES = (1_000, 100_000, 10_000_000, 100_000_000)
 CHAINS = 4

@@ -9,8 +9,6 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from tests.tools.xla_flags import FLAGS
-
 XLA_FLAGS = "--xla_cpu_multi_thread_eigen=false intra_op_parallelism_threads=1"
 """Programs run in the thread that calls them."""
 
@@ -27,11 +25,9 @@ def use_one_core() -> None:
         os.environ[f"{library}_NUM_THREADS"] = "1"
 
 
-def compile_little() -> None:
-    """Optimise programs little, and keep them where the tests keep theirs: what they cost to run means nothing then."""
-    os.environ["XLA_FLAGS"] = FLAGS
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path.home() / ".cache" / "dpjax-tests"))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+def cpu_seconds() -> float:
+    """The CPU seconds of this process and of those that it has started."""
+    return sum(os.times()[:4])
 
 
 @contextmanager

@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 import jax
 
 import dpjax
-from benchmarks.regression import STATISTIC, make_mechanism, make_model, parameters, privatize
 from benchmarks.rows import Row
 from benchmarks.timing import summarize, time_once
+from problems.regression import STATISTIC, make_mechanism, make_model, parameters, privatize
 
 CHAINS = 4
 N = 1_000_000

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.regression import COEFFICIENTS, INPUTS, SENSITIVITY
+from problems.regression import COEFFICIENTS, INPUTS, SENSITIVITY
 
 SOURCE = Path(__file__).with_name("kernels.c")
 FLAGS = ("-O3", "-shared", "-fPIC")

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.comparison_problems import Problem, make_problem
 from benchmarks.comparison_ways import DELTA, LANGEVIN_STEP, budget_of, gradient_bound, make_plan, make_target
-from benchmarks.dphmc.algorithms import run_chains
+from benchmarks.papers.dphmc.algorithms import run_chains
 from benchmarks.rows import Row
 from benchmarks.timing import timing_since
 from dpjax import private

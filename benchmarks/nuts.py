@@ -10,7 +10,7 @@ from numpyro import distributions
 from numpyro.infer import MCMC, NUTS
 
 import dpjax
-from benchmarks.regression import INPUTS, STATISTIC
+from problems.regression import INPUTS, STATISTIC
 
 
 def augmented_model(value: jax.Array, scale: jax.Array) -> None:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 import dpjax
-from benchmarks.regression import make_model, simulated_release
 from benchmarks.rows import Row
 from benchmarks.sweeps import time_imputation
+from problems.regression import make_model, simulated_release
 
 KERNELS = {
     "IMwG, systematic scan": dpjax.imwg(),

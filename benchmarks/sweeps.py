@@ -8,8 +8,8 @@ import jax
 import jax.numpy as jnp
 
 import dpjax
-from benchmarks.regression import parameters
 from benchmarks.timing import Timing, time_program
+from problems.regression import parameters
 
 
 def time_imputation(

@@ -9,12 +9,12 @@ import numpy as np
 
 import dpjax
 from benchmarks.effective import compare as beside_nuts, measure_nuts, subtract
-from benchmarks.regression import INPUTS, make_model, published_release
 from benchmarks.rows import Row
 from benchmarks.timing import time_call
 from dpjax import models, statistics
 from dpjax.diagnostics import ess_bulk
-from tests.adapters.numpyro import programs
+from problems import numpyro_programs as programs
+from problems.regression import INPUTS, make_model, published_release
 
 CHAINS = 16
 N = 100

@@ -1,1 +1,1 @@
-"""Every figure and table of the papers, beside what a run here gave: ``python -m benchmarks.papers``."""
+"""Every figure and table of the papers, beside what a run here gave: ``python -m benchmarks papers``."""

@@ -1,6 +1,5 @@
 """A figure or table of a paper: the command that repeats it, and its numbers beside those of the run that is kept."""
 
-import importlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,9 +7,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from benchmarks.experiments import Experiment
+from benchmarks.experiments import Experiment, read
 
-BENCHMARKS = Path(__file__).parents[1]
+PAPERS = Path(__file__).parent
 
 EQUAL, STATED, ORDER, ODDS, NONE = "equal within error", "as stated", "same order", "at odds", "no number printed"
 """The verdicts. The first two say that all is well; the last is that of a figure to look at."""
@@ -65,7 +64,7 @@ class Row:
     place, first
         Its number in the paper, and in the paper's first version if that has another.
     package, name
-        The experiment that repeats it: ``python -m benchmarks.PACKAGE NAME``.
+        The experiment that repeats it: ``python -m benchmarks PACKAGE NAME``.
     shows
         What it shows.
     paper_size
@@ -94,19 +93,17 @@ class Row:
     @property
     def command(self) -> str:
         """What repeats it."""
-        return f"python -m benchmarks.{self.package} {self.name}"
+        return f"python -m benchmarks {self.package} {self.name}"
 
     @property
     def path(self) -> Path:
         """The JSON file of the run that is kept."""
-        return BENCHMARKS / self.package / "results" / f"{self.file or self.name}.json"
+        return PAPERS / self.package / "results" / f"{self.file or self.name}.json"
 
     @property
     def experiment(self) -> Experiment:
         """The experiment, with the settings of its full size."""
-        module = importlib.import_module(f"benchmarks.{self.package}.__main__")
-        found: Experiment = module.EXPERIMENTS[self.name]
-        return found
+        return read(self.package)[self.name]
 
     @property
     def result(self) -> dict[str, Any]:

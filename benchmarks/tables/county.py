@@ -17,9 +17,11 @@ LEVEL = 0.9
 SIZES = {"0": (0, 0), "1 to 3": (1, 3), "4 to 10": (4, 10), "11 to 100": (11, 100), "more": (101, np.inf)}
 
 
-def measure(tracts: int, groups: int, categories: int, totals: list[str], **budget: int) -> dict[str, Any]:
+def measure(
+    tracts: int, groups: int, categories: int, totals: list[str], num_warmup: int, num_samples: int, thin: int
+) -> dict[str, Any]:
     """Rows for the county's totals by category known or noisy: errors and coverage by the true count of a cell."""
-    rows, runs = [], []
+    rows, runs, budget = [], [], {"num_warmup": num_warmup, "num_samples": num_samples, "thin": thin}
     for kind in totals:
         generator = np.random.default_rng(11)
         county = draw_county(tracts, groups, categories, generator)

@@ -3,15 +3,17 @@
 import ast
 import importlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from benchmarks import machine
-from benchmarks.__main__ import BENCHMARKS, parse
+from benchmarks import __main__ as command, experiments, machine, speed
+from benchmarks.papers import command as papers
 from benchmarks.rows import Row, format_table, write_json
+from benchmarks.speed import BENCHMARKS, parse
 from benchmarks.timing import Timing
 from benchmarks.tiny import TINY
 from tests.tools.public_api import MODULES
@@ -42,11 +44,40 @@ def test_benchmarks_are_written_as_users_write():
     assert private == []
 
 
+def test_benchmarks_and_tests_do_not_import_each_other():
+    """What both need is in `problems`; the tests of benchmarks alone import them."""
+    root, imported = Path(__file__).parents[2], re.compile(r"^\s*(?:from|import) (benchmarks|tests)\b", re.M)
+    own = [path for folder in ("benchmarks", "problems") for path in (root / folder).rglob("*.py")]
+    assert not [path for path in own if "tests" in imported.findall(path.read_text())]
+    others = [path for path in (root / "tests").rglob("*.py") if path.parent.name != "benchmarks"]
+    assert not [path for path in others if "benchmarks" in imported.findall(path.read_text())]
+
+
 def test_every_benchmark_is_run_by_default():
     options = parse([])
     assert options.names == list(BENCHMARKS)
     assert not options.quick
     assert options.json is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "taken"),
+    [
+        (["soma", "table3"], ("soma", ["table3"])),
+        (["tables", "county", "--quick"], ("tables", ["county", "--quick"])),
+        (["papers", "soma"], (["soma"],)),
+        (["cost", "--quick"], (["cost", "--quick"],)),
+        ([], ([],)),
+    ],
+)
+def test_one_command_line_leads_to_all(arguments, taken, monkeypatch):
+    """A folder of experiments, the list of the papers, and all else, which is speed."""
+    called = []
+    for owner in (experiments, papers, speed):
+        monkeypatch.setattr(owner, "main", lambda *given, owner=owner: called.append((owner, given)))
+    command.main(arguments)
+    owners = {"soma": experiments, "tables": experiments, "papers": papers}
+    assert called == [(owners.get(arguments[0] if arguments else "", speed), taken)]
 
 
 def test_options_are_read(tmp_path):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.mixture import __main__ as command
-from benchmarks.mixture.deconvolution import choose_bandwidth, estimate_density, laplace_noise, no_noise
-from benchmarks.mixture.densities import as_density, measure_distances
-from benchmarks.mixture.problems import read_records
+from benchmarks.experiments import main
+from benchmarks.papers.mixture.deconvolution import choose_bandwidth, estimate_density, laplace_noise, no_noise
+from benchmarks.papers.mixture.densities import as_density, measure_distances
+from benchmarks.papers.mixture.problems import read_records
 
 
 def test_shipped_records_are_the_published_ones() -> None:
@@ -68,8 +68,8 @@ def test_distances_are_those_of_normal_laws() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["real-data"])
-def test_an_experiment_runs(name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(command.machine, "use_one_core", lambda: None)
-    command.main([name, "--quick", "--json", "-"])
+def test_an_experiment_runs(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """At the size of ``--quick``: others run at tiny ones alone."""
+    monkeypatch.setattr("benchmarks.machine.use_one_core", lambda: None)
+    main("mixture", ["real-data", "--quick", "--json", "-"])
     assert json.loads(capsys.readouterr().out)["rows"]

@@ -1,6 +1,5 @@
-"""The command line of the DP-HMC experiments, their problems and what they pay; what they measure is not tested."""
+"""The problems of the DP-HMC experiments and what they pay; what they measure is not tested."""
 
-import importlib
 import json
 from pathlib import Path
 
@@ -9,24 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from benchmarks.dphmc import __main__ as command
-from benchmarks.dphmc.__main__ import EXPERIMENTS, parse
-from benchmarks.dphmc.algorithms import count_iterations, make_kernel
-from benchmarks.dphmc.distances import measure
-from benchmarks.dphmc.problems import make_problem
+from benchmarks.papers.dphmc.algorithms import count_iterations, make_kernel
+from benchmarks.papers.dphmc.distances import measure
+from benchmarks.papers.dphmc.problems import make_problem
 
 PER_CHAIN = json.loads((Path(__file__).parents[1] / "references/dphmc_iterations.json").read_text())
-
-
-def test_settings_can_be_one_s_own(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    module = importlib.import_module("benchmarks.dphmc.figure1")
-    monkeypatch.setattr(module, "measure", lambda **settings: {"given": settings})
-    monkeypatch.setattr(command.machine, "use_one_core", lambda: None)
-    monkeypatch.setenv("JAX_ENABLE_X64", "0")
-    command.main(["figure1", "--quick", "--set", "cap=3", "--json", "-"])
-    assert json.loads(capsys.readouterr().out)["given"] == EXPERIMENTS["figure1"].quick | {"cap": 3}
-    with pytest.raises(SystemExit):
-        parse(["speed", "--set", "cap=3"])
 
 
 @pytest.mark.parametrize("name", ["banana", "gaussian"])

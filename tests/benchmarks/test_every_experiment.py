@@ -1,37 +1,64 @@
-"""Every experiment of the papers and of the tables runs, at a tiny size, as its command line runs it."""
+"""Every experiment of the papers and with tables: its settings, and that it runs at the smallest sizes."""
 
-import importlib
+import inspect
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-from tests.tools.tiny_experiments import TINY
+from benchmarks.experiments import FOLDERS, main, parse, read
 
 ROOT = Path(__file__).parents[2]
-ALL = [(package, name) for package, experiments in TINY.items() for name in experiments]
+ALL = [(folder, name) for folder in FOLDERS for name in read(folder)]
 QUICK = [("soma", "histogram-meeting")]
 
 
-def test_no_experiment_is_left_out() -> None:
-    packages = {path.parent.name for path in (ROOT / "benchmarks").glob("*/__main__.py")} - {"papers"}
-    assert set(TINY) == packages
-    for package in packages:
-        experiments = importlib.import_module(f"benchmarks.{package}.__main__").EXPERIMENTS
-        assert set(TINY[package]) == set(experiments)
-        assert all(set(TINY[package][name]) == set(experiment.full) for name, experiment in experiments.items())
+def test_no_folder_with_experiments_is_left_out() -> None:
+    names = {".".join(path.parent.relative_to(ROOT).parts) for path in (ROOT / "benchmarks").rglob("experiments.py")}
+    assert set(FOLDERS.values()) == names - {"benchmarks"}
+
+
+@pytest.mark.parametrize(("folder", "name"), ALL)
+def test_every_experiment_takes_its_settings(folder: str, name: str) -> None:
+    experiment = read(folder)[name]
+    module = import_module(f"{FOLDERS[folder]}.{experiment.module}")
+    taken = set(inspect.signature(module.measure).parameters)
+    assert set(experiment.full) == set(experiment.quick) == set(experiment.tiny) == taken
+    assert callable(module.draw)
+
+
+def test_settings_can_be_one_s_own(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """With ``--json -`` the result is all that standard output holds."""
+    module = import_module("benchmarks.papers.soma.time_use")
+    monkeypatch.setattr(module, "measure", lambda **settings: {"given": settings})
+    monkeypatch.setattr("benchmarks.machine.use_one_core", lambda: None)
+    main("soma", ["time-use", "--quick", "--set", "chains=3", "--set", "file=survey.dat", "--json", "-"])
+    own = read("soma")["time-use"].quick | {"chains": 3, "file": "survey.dat"}
+    assert json.loads(capsys.readouterr().out)["given"] == own
+
+
+@pytest.mark.parametrize(
+    ("folder", "arguments"), [("soma", ["table5"]), ("soma", ["table4", "--set", "n=3"]), ("mixture", ["accuracy"])]
+)
+def test_what_an_experiment_does_not_know_is_refused(
+    folder: str, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        parse(folder, arguments)
+    assert arguments[0] in capsys.readouterr().err
 
 
 @pytest.mark.x64
 @pytest.mark.parametrize(
-    ("package", "name"), [pytest.param(*each, marks=() if each in QUICK else pytest.mark.slow) for each in ALL]
+    ("folder", "name"), [pytest.param(*each, marks=() if each in QUICK else pytest.mark.slow) for each in ALL]
 )
-def test_it_runs(package: str, name: str, tmp_path: Path) -> None:
+def test_it_runs(folder: str, name: str, tmp_path: Path) -> None:
     file = tmp_path / "result.json"
-    command = [sys.executable, "-m", "tests.tools.tiny_experiments", package, name, str(file)]
+    command = [sys.executable, "-m", "benchmarks", folder, name, "--tiny", "--json", str(file)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2_000:]
     assert "environment" in json.loads(file.read_text())
-    assert package == "dphmc" or file.with_suffix(".png").stat().st_size > 1_000
+    assert file.with_suffix(".png").stat().st_size > 1_000

@@ -1,25 +1,9 @@
-"""The command line of the mixtures' experiments, and their measuring at small sizes."""
-
-import json
+"""The problem of the mixtures' experiments, and their measuring at small sizes."""
 
 import numpy as np
 import pytest
 
-from benchmarks.mixture import __main__ as command, problems, speed
-from benchmarks.mixture.__main__ import EXPERIMENTS
-
-
-def test_standard_output_holds_one_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(speed, "measure", lambda **settings: settings)
-    monkeypatch.setattr(command.machine, "use_one_core", lambda: None)
-    command.main(["speed", "--quick", "--json", "-"])
-    assert json.loads(capsys.readouterr().out) == EXPERIMENTS["speed"].quick
-
-
-def test_what_is_no_experiment_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        command.main(["accuracy"])
-    assert "accuracy" in capsys.readouterr().err
+from benchmarks.papers.mixture import problems, speed
 
 
 def test_the_problem_is_the_one_described() -> None:

@@ -1,37 +1,12 @@
-"""The command line of the paper's experiments; what they measure is not tested."""
+"""The problems of the paper's experiments, and the survey that they read; what they measure is not tested."""
 
-import importlib
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.soma import __main__ as command
-from benchmarks.soma.__main__ import EXPERIMENTS, choose_settings, parse
-from benchmarks.soma.problems import PRINTED, histogram, regression, two_records
-from benchmarks.soma.time_use_file import read_shares
-
-
-def test_settings_are_the_experiment_s_unless_given() -> None:
-    options = parse(["histogram-meeting", "--n", "10", "--cap", "100", "--json", "-"])
-    assert choose_settings(options) == {"n": 10, "pairs": 200, "cap": 100}
-    assert choose_settings(parse(["table3", "--quick"])) == EXPERIMENTS["table3"].quick
-
-
-@pytest.mark.parametrize("arguments", [["table5"], ["table4", "--pairs", "3"]])
-def test_what_an_experiment_does_not_know_is_refused(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        parse(arguments)
-    assert arguments[0] in capsys.readouterr().err
-
-
-def test_standard_output_holds_one_object(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    module = importlib.import_module("benchmarks.soma.table3")
-    monkeypatch.setattr(module, "measure", lambda **settings: settings)
-    monkeypatch.setattr(command.machine, "use_one_core", lambda: None)
-    command.main(["table3", "--quick", "--json", "-"])
-    assert json.loads(capsys.readouterr().out) == EXPERIMENTS["table3"].quick
+from benchmarks.papers.soma.problems import PRINTED, histogram, regression, two_records
+from benchmarks.papers.soma.time_use_file import read_shares
 
 
 @pytest.mark.x64

@@ -1,27 +1,16 @@
-"""The command line of the experiments with tables, their county, and what is read off an answer."""
-
-import json
+"""The county of the experiments with tables, and what is read off an answer."""
 
 import numpy as np
 import pytest
 
 import dpjax
-from benchmarks.tables import __main__ as command, county, problems, sizes
-from benchmarks.tables.__main__ import EXPERIMENTS
+from benchmarks.tables import county, problems, sizes
 
 
 def make(known, tracts=6):
     generator = np.random.default_rng(5)
     people = problems.draw_county(tracts, 4, 12, generator)
     return people, problems.release_county(people, known, generator)
-
-
-def test_standard_output_holds_one_object(monkeypatch, capsys):
-    monkeypatch.setattr(county, "measure", lambda **settings: settings)
-    monkeypatch.setattr(command.machine, "use_one_core", lambda: None)
-    monkeypatch.setattr(command.jax.config, "update", lambda *setting: None)
-    command.main(["county", "--quick", "--json", "-"])
-    assert json.loads(capsys.readouterr().out) == EXPERIMENTS["county"].quick
 
 
 def test_the_county_is_released_at_three_levels():

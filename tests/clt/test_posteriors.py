@@ -12,7 +12,7 @@ from scipy import integrate, stats
 from scipy.special import logsumexp
 
 import dpjax
-from benchmarks.regression import make_model, simulated_release
+from problems.regression import make_model, simulated_release
 
 TOTAL = dpjax.statistics.total("y")
 CLAMPED = dpjax.statistics.total("y", -1.0, 1.0)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import dpjax
-from benchmarks.soma.quadrature import TwoRecords, two_records_posterior
 from dpjax import models, statistics
 from dpjax.coupling import UnbiasedEstimates, coupled_gibbs, unbiased_estimates
+from problems.two_records import TwoRecords, two_records_posterior
 
 EPSILON, VALUE = 20.0, 0.65
 

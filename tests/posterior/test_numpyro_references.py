@@ -11,7 +11,7 @@ from numpyro import distributions as dist
 
 import dpjax
 from dpjax import diagnostics
-from tests.adapters.numpyro import programs
+from problems import numpyro_programs as programs
 from tests.posterior import cases
 from tests.posterior.test_references import JOINT_ERRORS, LENGTHS, misses
 

@@ -1,4 +1,6 @@
-"""The flags of XLA under which tests run; nothing here imports JAX, which reads them when it starts.
+"""The flags of XLA under which tests run: ``python -m tests.tools.xla_flags`` prints them.
+
+Nothing here imports JAX, which reads them when it starts.
 
 Compilation takes most of the suite's time: optimising little, the older code generator and programs that are not cut
 into parts for several threads save half of it.
@@ -14,3 +16,6 @@ OLDER = "--xla_cpu_use_fusion_emitters=false"
 HAS_OLDER = tuple(map(int, version("jaxlib").split(".")[:2])) < (0, 11)
 
 FLAGS = " ".join([LITTLE, WHOLE, *[OLDER] * HAS_OLDER])
+
+if __name__ == "__main__":
+    print(FLAGS)

@@ -10,7 +10,7 @@ import pytest
 from numpyro import distributions as dist
 
 import dpjax
-from tests.adapters.numpyro import programs
+from problems import numpyro_programs as programs
 
 N = 50
 REPLICATES = 240

@@ -13,7 +13,7 @@ from numpyro import distributions as dist
 from numpyro.infer import SVI
 
 import dpjax
-from tests.adapters.numpyro import programs
+from problems import numpyro_programs as programs
 
 
 def documented() -> dpjax.Model:

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import dpjax
-from tests.adapters.numpyro import programs
+from problems import numpyro_programs as programs
 from tests.tools.perfect_start import REJECT, noise_p_value, parameter_p_value, run
 
 N = 5

@@ -11,7 +11,7 @@ import pytest
 import dpjax
 from dpjax import models
 from dpjax.models.unconstrained import constrain, log_jacobian
-from tests.adapters.numpyro import programs
+from problems import numpyro_programs as programs
 
 COVARIATES = {"covariate_mean": np.array([0.5, -1.0]), "covariate_cov": np.array([[1.0, 0.3], [0.3, 2.0]])}
 CELLS = np.array([2.0, 1.0, 3.0])

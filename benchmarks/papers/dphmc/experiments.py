@@ -1,0 +1,40 @@
+"""The experiments, and how large they are."""
+
+from functools import partial
+
+from benchmarks.experiments import Experiment
+
+BOUNDS = {
+    "banana": (0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.5, 1.0, 10.0),
+    "gaussian": (0.1, 0.2, 1.0, 5.0, 10.0, 15.0, 20.0, 50.0, 100.0),
+}
+in_float64 = partial(Experiment, panels=None, x64=True)
+
+EXPERIMENTS = {
+    # No budget affords ten million iterations.
+    "figure1": in_float64(
+        "figure1",
+        {"repeats": 10, "cap": 10_000_000, "budgets": 7},
+        {"repeats": 5, "cap": 2_000, "budgets": 2},
+        {"repeats": 1, "cap": 40, "budgets": 2},
+    ),
+    "figure2": in_float64(
+        "figure2",
+        {"repeats": 10, "cap": 100_000, "largest": 10_000_000},
+        {"repeats": 3, "cap": 2_000, "largest": 10_000_000},
+        {"repeats": 1, "cap": 40, "largest": 200},
+    ),
+    "figure3": in_float64(
+        "figure3",
+        {"repeats": 10, "divisor": 1, "bounds": BOUNDS},
+        {"repeats": 1, "divisor": 20, "bounds": BOUNDS},
+        {"repeats": 1, "divisor": 1_000, "bounds": {"banana": (0.1, 1.0), "gaussian": (1.0, 10.0)}},
+    ),
+    "speed": in_float64(
+        "speed",
+        {"repeats": 30, "whole_run": 1},
+        {"repeats": 10, "whole_run": 0},
+        {"repeats": 1, "whole_run": 0},
+        one_core=False,
+    ),
+}

@@ -1,0 +1,76 @@
+"""The experiments, and how large they are."""
+
+from benchmarks.experiments import Experiment
+
+EPSILONS = [2, 10, 50, 100, 250]
+VARIANTS = ("exact", "metropolis", "4 proposals", "Neal 5, m = 1")
+NAMES = ("exact", "metropolis", "4 proposals", "paper's slice", "Neal 5, m = 1", "Neal 5, m = 5")
+
+EXPERIMENTS = {
+    "speed": Experiment(
+        "speed",
+        {"sweeps": 4_000, "largest": 100_000, "variants": VARIANTS},
+        {"sweeps": 500, "largest": 10_000, "variants": VARIANTS},
+        {"sweeps": 20, "largest": 200, "variants": ("exact", "Neal 5, m = 1")},
+    ),
+    "global": Experiment(
+        "one_release",
+        {"num_warmup": 1_000, "num_samples": 2_000, "epsilons": EPSILONS, "levels": [2, 4, 6]},
+        {"num_warmup": 200, "num_samples": 300, "epsilons": [10, 50], "levels": [4]},
+        {"num_warmup": 20, "num_samples": 20, "epsilons": [10, 50], "levels": [2]},
+        (3, 3),
+    ),
+    "samplers": Experiment(
+        "samplers",
+        {
+            "sizes": (50, 200, 1_000),
+            "epsilons": (1.0, 2.0, 5.0, 10.0, 50.0),
+            "names": NAMES,
+            "repeats": 3,
+            "sweeps": 5_000,
+        },
+        {"sizes": (200,), "epsilons": (1.0, 2.0, 5.0, 10.0, 50.0), "names": NAMES, "repeats": 1, "sweeps": 500},
+        {
+            "sizes": (20,),
+            "epsilons": (10.0,),
+            "names": ("exact", "paper's slice"),
+            "repeats": 1,
+            "sweeps": 60,
+        },
+        panels=(4, 3),
+    ),
+    "wavelet": Experiment(
+        "wavelet",
+        {"repeats": 3, "sweeps": 1_500, "neal_sweeps": 900, "resolutions": (2, 4, 6)},
+        {"repeats": 1, "sweeps": 500, "neal_sweeps": 200, "resolutions": (6,)},
+        {"repeats": 1, "sweeps": 60, "neal_sweeps": 20, "resolutions": (2,)},
+        panels=(2, 5),
+    ),
+    "neal": Experiment(
+        "neal",
+        {
+            "repeats": 2,
+            "sweeps": 2_000,
+            "epsilons": (5.0, 10.0, 25.0, 50.0),
+            "deltas": (0.01, 0.1, 0.25),
+            "calibrations": ("analytic", "paper"),
+        },
+        {
+            "repeats": 1,
+            "sweeps": 1_000,
+            "epsilons": (5.0, 10.0, 25.0, 50.0),
+            "deltas": (0.1,),
+            "calibrations": ("analytic",),
+        },
+        {"repeats": 1, "sweeps": 40, "epsilons": (5.0, 25.0), "deltas": (0.1,), "calibrations": ("analytic",)},
+        panels=(3, 3),
+    ),
+    "donors": Experiment("donors", {"sweeps": 3_000}, {"sweeps": 400}, {"sweeps": 60}, panels=(2, 3)),
+    "real-data": Experiment(
+        "real_data",
+        {"repeats": 5, "sweeps": 3_000},
+        {"repeats": 2, "sweeps": 400},
+        {"repeats": 1, "sweeps": 60},
+        panels=(2, 4),
+    ),
+}

@@ -1,0 +1,67 @@
+"""The experiments, and how large they are."""
+
+from benchmarks.experiments import Experiment
+
+EXPERIMENTS = {
+    "histogram-meeting": Experiment(
+        "histogram_meeting",
+        {"n": 20, "pairs": 200, "cap": 100_000},
+        {"n": 20, "pairs": 50, "cap": 2_000},
+        {"n": 4, "pairs": 6, "cap": 200},
+    ),
+    "acceptance": Experiment(
+        "acceptance",
+        {"points": 12, "chains": 64, "sweeps": 5_000},
+        {"points": 4, "chains": 16, "sweeps": 500},
+        {"points": 2, "chains": 4, "sweeps": 40},
+        panels=(2, 3),
+    ),
+    "coupling-rate": Experiment(
+        "coupling_rate",
+        {"points": 10, "pairs": 4_000, "cap": 5_000},
+        {"points": 3, "pairs": 400, "cap": 1_000},
+        {"points": 2, "pairs": 20, "cap": 60},
+        panels=(1, 3),
+    ),
+    "histogram": Experiment(
+        "histogram",
+        {"sizes": (2, 5, 10, 20, 40, 60), "pairs": 100, "cap": 20_000, "proposals": 50_000},
+        {"sizes": (2, 20), "pairs": 50, "cap": 1_000, "proposals": 2_000},
+        {"sizes": (2, 4), "pairs": 6, "cap": 100, "proposals": 100},
+        panels=(3, 2),
+    ),
+    "mixing": Experiment(
+        "mixing",
+        {"repeats": 4, "chains": 20, "iterations": 6_000},
+        {"repeats": 2, "chains": 10, "iterations": 1_000},
+        {"repeats": 2, "chains": 4, "iterations": 400},
+        panels=(1, 2),
+    ),
+    "distances": Experiment(
+        "distances",
+        {"chains": 1_000, "iterations": 300, "reference": 10_000},
+        {"chains": 200, "iterations": 100, "reference": 1_000},
+        {"chains": 20, "iterations": 20, "reference": 60},
+        panels=(2, 2),
+    ),
+    "time-use": Experiment(
+        "time_use",
+        {"chains": 10, "proposals": 1_000_000, "file": None},
+        {"chains": 4, "proposals": 100_000, "file": None},
+        {"chains": 2, "proposals": 20_000, "file": None},
+        panels=(1, 3),
+    ),
+    "many-pairs": Experiment(
+        "many_pairs",
+        {"n": 20, "pairs": 100_000, "cap": 100_000},
+        {"n": 20, "pairs": 5_000, "cap": 100_000},
+        {"n": 4, "pairs": 20, "cap": 2_000},
+    ),
+    "table3": Experiment("table3", {"pairs": 300, "cap": 20_000}, {"pairs": 50, "cap": 500}, {"pairs": 4, "cap": 40}),
+    "table3-readings": Experiment(
+        "table3_readings", {"chains": 200, "sweeps": 200}, {"chains": 50, "sweeps": 50}, {"chains": 4, "sweeps": 3}
+    ),
+    "table4": Experiment(
+        "table4", {"divisor": 1, "repeats": 5}, {"divisor": 10, "repeats": 1}, {"divisor": 500, "repeats": 1}
+    ),
+}

@@ -1,1 +1,0 @@
-"""The experiments of Xiong and Ju (2025), arXiv v2: ``python -m benchmarks.soma NAME``."""

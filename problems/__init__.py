@@ -1,0 +1,1 @@
+"""Problems that tests and benchmarks share: models, releases and exact answers."""
