@@ -4,8 +4,9 @@ A *kernel* is a pure function ``step(rng_key, state) -> (state, info)`` on Named
 *Records* are a dict of named fields with a leading axis ``n``; *parameters* are a dict of named arrays.
 """
 
+from collections import namedtuple
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import jax
@@ -13,7 +14,7 @@ import numpy as np
 
 from dpjax._util.lazy import lazy_names
 from dpjax._util.printing import MAX_LINES, Printed
-from dpjax._util.pytree import PyTree, static
+from dpjax._util.pytree import Given, PyTree, static
 from dpjax._util.words import describe_model
 
 if TYPE_CHECKING:
@@ -209,7 +210,7 @@ class Model(Printed, PyTree, abstract=True):
 
     def __new__(cls, *functions: Any, **others: Any) -> Any:
         """A model of functions, if no subclass is asked for."""
-        return super().__new__(FunctionModel if cls is Model else cls)
+        return super().__new__(FunctionModel if cls is Model else cls, *functions, **others)
 
     def sample_prior(self, key: Key) -> Parameters:
         """A draw from the prior."""
@@ -379,9 +380,13 @@ class Model(Printed, PyTree, abstract=True):
         """``records -> dict``: quantities of the records reported beside the draws, such as an unknown number."""
         return None
 
+    def has(self, member: str) -> bool:
+        """Whether the model has a member of its own, such as ``"update"``, and not the default."""
+        return getattr(type(self), member) is not getattr(Model, member)
+
     def _replace(self, **changes: Any) -> "FunctionModel":
         """The model with other functions or values in place of some, as of NamedTuples: a model of functions."""
-        return FunctionModel(**{name: getattr(self, name) for name in MEMBERS} | changes)
+        return FunctionModel(**{name: getattr(self, name) for name in MEMBERS if self.has(name)} | changes)
 
     def describe(self) -> str:
         """A text: parameters, record fields, how the parameters are updated, and the non-centred form of each field."""
@@ -395,40 +400,40 @@ class Model(Printed, PyTree, abstract=True):
         return "\n".join([type(self).__name__, *lines][:MAX_LINES])
 
 
+NOT_GIVEN = ("has", "log_joint", "describe", "of_records", "record_covariates", "level_names", "entry_labels")
+"""What a model says with its other members, and what goes with arrays or names: a model of functions has none."""
+
+MEMBERS = tuple(name for name in vars(Model) if not name.startswith("_") and name not in NOT_GIVEN)
+"""The functions and values of a model, in the order in which a model of functions takes them."""
+
+REQUIRED = MEMBERS[:4]
+"""Those without a default."""
+
+Functions: Any = namedtuple(  # type: ignore[misc]
+    "Functions",
+    MEMBERS,
+    defaults=[None] * len(MEMBERS[len(REQUIRED) :]),  # type: ignore[misc]
+)
+"""The members of a model of functions, None for those that are left out."""
+
+
 class FunctionModel(Model):
     """A model of functions, which are static: a program is compiled for each of them."""
 
-    sample_prior: Callable[[Key], Parameters] = static()  # type: ignore[assignment]
-    log_prior: Callable[[Parameters], Array] = static()  # type: ignore[assignment]
-    sample_records: Callable[[Key, Parameters, int], Records] = static()  # type: ignore[assignment]
-    log_density: Callable[[Parameters, Records], Array] = static()  # type: ignore[assignment]
-    update: Callable[[Key, Parameters, Records], Parameters] | None = static(default=None)
-    noncentred: NonCentred | None = static(default=None)
-    update_log_density: Callable[[Parameters, Parameters, Records], Array] | None = static(default=None)
-    summarize: Callable[[Records], Any] | None = static(default=None)
-    log_likelihood: Callable[[Parameters, Any], Array] | None = static(default=None)
-    statistic_moments: Callable[[Parameters, Statistic], tuple[Array, Array | None] | None] | None = static(
-        default=None
-    )
-    conjugate: Callable[[], ConjugateCounts] | None = static(default=None)
-    unconstrain: Callable[[Parameters], Parameters] | None = static(default=None)
-    constrain: Callable[[Parameters], Parameters] | None = static(default=None)
-    log_jacobian: Callable[[Parameters], Array] | None = static(default=None)
-    derived: Callable[[Parameters], Parameters] | None = static(default=None)
-    support: Callable[[], Records] | None = static(default=None)
-    num_records: int | None = static(default=None)
-    check_number: Callable[[Any], None] | None = static(default=None)
-    draws_prior: bool = static(default=True)
-    exchangeable: bool = static(default=True)
-    count_field: str | None = static(default=None)
-    normal_field: Callable[[Parameters], tuple[Array, Array]] | None = static(default=None)
-    mixed: MixedRecords | None = static(default=None)
-    reported: Callable[[Records], Records] | None = static(default=None)
-    discrete_support: Callable[[], Records] | None = static(default=None)
+    functions: Any = static()
+
+    def __init__(self, *functions: Any, **others: Any) -> None:
+        object.__setattr__(self, "functions", Functions(*functions, **others))
+
+    __init__.__signature__ = signature(Functions.__new__)  # type: ignore[attr-defined]
+
+    def has(self, member: str) -> bool:
+        """Whether it was given."""
+        return getattr(self.functions, member) is not None
 
 
-MEMBERS = tuple(field.name for field in fields(FunctionModel))
-"""The functions and values of a model."""
+for _name in MEMBERS:
+    setattr(FunctionModel, _name, Given(_name))
 
 
 class Latent(NamedTuple):

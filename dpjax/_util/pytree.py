@@ -11,7 +11,7 @@ from jax.tree_util import GetAttrKey, register_pytree_with_keys
 
 from dpjax._util.validation import fail
 
-__all__ = ["PyTree", "frozen_pytree", "static"]
+__all__ = ["Given", "PyTree", "frozen_pytree", "static"]
 
 Node = TypeVar("Node")
 
@@ -44,6 +44,19 @@ class PyTree:
         if not abstract:
             has_own = cls.__repr__ is not object.__repr__
             frozen_pytree(dataclass(frozen=True, init="__init__" not in vars(cls), repr=not has_own)(cls))
+
+
+class Given:
+    """A member of a class whose instances hold functions in a field: as it was given there, else that of its base."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, node: Any, kind: type) -> Any:
+        if node is None:
+            return self
+        given = getattr(node.functions, self.name)
+        return getattr(super(kind, node), self.name) if given is None else given
 
 
 def are_equal(one: Any, other: object) -> bool:

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import fail, is_refusal, is_traced, name_of, summarize_error
-from dpjax.base import MEMBERS, Model, Records
+from dpjax.base import MEMBERS, REQUIRED, Model, Records
 from dpjax.models.arguments import is_numeric
 from dpjax.models.data_sets import check_names_free
 from dpjax.models.integer_noise import check_integer_noise
@@ -28,9 +28,8 @@ SIZES = (3, 5)
 MIXED = 1e-3
 """By how much of its slope an elementwise map may seem to depend on other numbers, as it is rounded."""
 
-REQUIRED = ("sample_prior", "log_prior", "sample_records", "log_density")
 PLAIN = ("count_field", "num_records", "exchangeable", "draws_prior", "noncentred", "mixed")
-"""Fields of a model that are required, and those that are not functions."""
+"""Members of a model that are not functions."""
 
 
 def check_model(model: Model) -> None:
@@ -53,10 +52,10 @@ def check_model(model: Model) -> None:
         fail("model", name_of(model), "a Model", remedy, error=TypeError)
     check_fields(model)
     for name in MEMBERS:
-        check_function(name, getattr(model, name))
+        check_function(name, getattr(model, name) if model.has(name) else None)
     for one, other in (("unconstrain", "constrain"), ("summarize", "log_likelihood")):
-        if (getattr(model, one) is None) != (getattr(model, other) is None):
-            given, missing = (one, other) if getattr(model, other) is None else (other, one)
+        if model.has(one) != model.has(other):
+            given, missing = (one, other) if model.has(one) else (other, one)
             fail(f"Model.{missing}", "None", f"a function, because {given} is given", "Give both or neither.")
     key = jax.eval_shape(jax.random.key, 0)
     parameters = trace(model, "sample_prior", key)
@@ -87,7 +86,7 @@ def check_fields(model: Model) -> None:
 
 
 def check_function(name: str, function: Any) -> None:
-    """Raise unless a field of a model is a function, or None if it is optional."""
+    """Raise unless a member of a model is a function, or None if it is optional."""
     if name not in PLAIN and not callable(function) and (function is not None or name in REQUIRED):
         fail(f"Model.{name}", repr(function), "a function", "See dpjax.Model for what it takes.", error=TypeError)
 

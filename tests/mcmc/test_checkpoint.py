@@ -177,7 +177,7 @@ OTHERS = {
     "code of release.mechanism": {
         "release": lambda release: Release(release.value, Laplace(release.mechanism.scale), release.statistic, n=20)
     },
-    "code of model.update": {"model": lambda model: model._replace(update=other_update)},
+    "code of model.functions.update": {"model": lambda model: model._replace(update=other_update)},
     "release": {"release": lambda release: Release(release.value, release.mechanism, release.statistic, n=21)},
     "model.statistic": {"release": lambda release: Release(release.value, release.mechanism, other_statistic, n=20)},
     "model.log_prior": {"model": lambda model: model._replace(log_prior=narrow_prior)},

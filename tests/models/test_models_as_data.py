@@ -126,6 +126,16 @@ def test_a_function_that_was_replaced_is_not_forgotten():
     assert other._replace(derived=None).derived is None
 
 
+def test_a_model_of_functions_has_what_it_was_given():
+    """What it was not given is that of every other model; a wrong name was a bare `TypeError` of Python's."""
+    model = MODELS["exponential"](1.0)._replace(num_records=5, update=None)
+    asked = ("noncentred", "num_records", "update", "derived", "exchangeable")
+    assert [model.has(name) for name in asked] == [True, True, False, False, False]
+    assert (model.exchangeable, model.num_records) == (True, 5)
+    with pytest.raises(TypeError, match=r"^updat: given a value; expected one of FunctionModel's .* Write update\.$"):
+        model._replace(updat=None)
+
+
 class Shift(models.Model):
     """A model with fields of any kind."""
 

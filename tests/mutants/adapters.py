@@ -174,8 +174,8 @@ MUTANTS = (
     Mutant(
         "A function that was replaced is forgotten",
         "base.py",
-        "FunctionModel(**{name: getattr(self, name) for name in MEMBERS} | changes)",
-        "FunctionModel(**changes | {name: getattr(self, name) for name in MEMBERS})",
+        "FunctionModel(**{name: getattr(self, name) for name in MEMBERS if self.has(name)} | changes)",
+        "FunctionModel(**changes | {name: getattr(self, name) for name in MEMBERS if self.has(name)})",
         ("models/test_models_as_data.py", "models/test_checks.py"),
     ),
 )
