@@ -6,7 +6,6 @@ A *kernel* is a pure function ``step(rng_key, state) -> (state, info)`` on Named
 
 from collections import namedtuple
 from collections.abc import Callable, Mapping
-from inspect import signature
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import jax
@@ -210,7 +209,7 @@ class Model(Printed, PyTree, abstract=True):
 
     def __new__(cls, *functions: Any, **others: Any) -> Any:
         """A model of functions, if no subclass is asked for."""
-        return super().__new__(FunctionModel if cls is Model else cls, *functions, **others)
+        return super().__new__(FunctionModel if cls is Model else cls)
 
     def sample_prior(self, key: Key) -> Parameters:
         """A draw from the prior."""
@@ -255,22 +254,19 @@ class Model(Printed, PyTree, abstract=True):
         """
         return None
 
-    @property
-    def summarize(self) -> Callable[[Records], Any] | None:
-        """``records -> summary``, a sufficient statistic, so that a parameter kernel reads the records once per sweep.
+    def summarize(self, records: Records) -> Any:
+        """A sufficient statistic, so that a parameter kernel reads the records once per sweep; the records by default.
 
         Give it with `log_likelihood`, or neither.
         """
-        return None
+        return records
 
-    @property
-    def log_likelihood(self) -> Callable[[Parameters, Any], Array] | None:
-        """``(parameters, summary) -> []``: the log-density of all records."""
-        return None
+    def log_likelihood(self, parameters: Parameters, summary: Any) -> Array:
+        """The log-density [] of all records given their summary."""
+        return self.log_density(parameters, summary).sum()
 
-    @property
-    def statistic_moments(self) -> Callable[[Parameters, Statistic], tuple[Array, Array | None] | None] | None:
-        """``(parameters, statistic) -> (mean [d], covariance [d, d])`` of one record's contribution to a released sum.
+    def statistic_moments(self, parameters: Parameters, statistic: Statistic) -> tuple[Array, Array | None] | None:
+        """The mean [d] and covariance [d, d] of one record's contribution to a released sum.
 
         They are averaged over records that are not identically distributed. If the covariance, or the whole result, is
         None, quadrature is used. For `dpjax.sample_clt`.
@@ -299,10 +295,9 @@ class Model(Printed, PyTree, abstract=True):
         """``unconstrained -> []``: log |det| of ``constrain``. Needed only if ``constrain`` is not elementwise."""
         return None
 
-    @property
-    def derived(self) -> Callable[[Parameters], Parameters] | None:
-        """``parameters -> dict``: further quantities reported beside the draws, such as odds ratios."""
-        return None
+    def derived(self, parameters: Parameters) -> Parameters:
+        """Further quantities reported beside the draws, such as odds ratios; none by default."""
+        return {}
 
     # What is known of the records.
 
@@ -324,10 +319,8 @@ class Model(Printed, PyTree, abstract=True):
         """
         return None
 
-    @property
-    def check_number(self) -> Callable[[Any], None] | None:
-        """``n -> None``: raises if the model is another one with the number of records of a release."""
-        return None
+    def check_number(self, n: Any) -> None:
+        """Raise if the model is another one with n records, the number of a release."""
 
     @property
     def draws_prior(self) -> bool:
@@ -375,10 +368,9 @@ class Model(Printed, PyTree, abstract=True):
         """The names of the entries of draws, one tuple for each axis, given those of levels."""
         return {}
 
-    @property
-    def reported(self) -> Callable[[Records], Records] | None:
-        """``records -> dict``: quantities of the records reported beside the draws, such as an unknown number."""
-        return None
+    def reported(self, records: Records) -> Records:
+        """Quantities of the records reported beside the draws, such as an unknown number; none by default."""
+        return {}
 
     def has(self, member: str) -> bool:
         """Whether the model has a member of its own, such as ``"update"``, and not the default."""
@@ -424,8 +416,6 @@ class FunctionModel(Model):
 
     def __init__(self, *functions: Any, **others: Any) -> None:
         object.__setattr__(self, "functions", Functions(*functions, **others))
-
-    __init__.__signature__ = signature(Functions.__new__)  # type: ignore[attr-defined]
 
     def has(self, member: str) -> bool:
         """Whether it was given."""

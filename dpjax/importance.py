@@ -206,8 +206,7 @@ def weigh_by(
 
     def draw(number: Array) -> tuple[Parameters, Array]:
         parameters = model.sample_prior(jax.random.fold_in(key, number))
-        derived = {} if model.derived is None else model.derived(parameters)
-        return {**parameters, **derived}, log_likelihood(parameters)
+        return {**parameters, **model.derived(parameters)}, log_likelihood(parameters)
 
     return jax.lax.map(draw, jnp.arange(num_samples), batch_size=min(batch, num_samples))
 
@@ -218,9 +217,8 @@ def weigh(model: Model, num_samples: int, batch: int, key: Key, release: Private
 
     def draw(number: Array) -> tuple[Parameters, Array]:
         parameters, latent = draw_state(jax.random.fold_in(key, number), model, release)
-        derived = {} if model.derived is None else model.derived(parameters)
-        reported = {} if model.reported is None else model.reported(latent.records)
-        return {**parameters, **derived, **reported}, latent.log_density
+        draw = {**parameters, **model.derived(parameters), **model.reported(latent.records)}
+        return draw, latent.log_density
 
     return jax.lax.map(draw, jnp.arange(num_samples), batch_size=min(batch, num_samples))
 

@@ -1,5 +1,6 @@
 """Input checks of `sample_clt` before compilation, and the choice of the source of moments."""
 
+from functools import partial
 from typing import Any, NoReturn
 
 import jax
@@ -104,10 +105,7 @@ def find_source(model: Model, release: Any) -> Source:
 
 def declared_moments(model: Model, release: Any) -> tuple[bool, bool]:
     """Whether the model gives mean and covariance of the statistic; an error if they have the wrong shape."""
-    if model.statistic_moments is None:
-        return False, False
-    known = model.statistic_moments
-    found = jax.eval_shape(lambda parameters: known(parameters, release.statistic), parameter_shapes(model))
+    found = jax.eval_shape(partial(model.statistic_moments, statistic=release.statistic), parameter_shapes(model))
     if found is None:
         return False, False
     size = release.value.size

@@ -87,12 +87,11 @@ def build_moments(model: Model, release: Release, source: Source, rule: Any) -> 
     """
     centre = release.value / reference_number(release)
     summed = None if source.points is None else build_sums(model, release, source, rule)
-    declared = model.statistic_moments
-    if summed is not None and (declared is None or not source.declared[0]):
+    if summed is not None and not source.declared[0]:
         return summed
 
     def moments(parameters: Parameters) -> tuple[Array, Array]:
-        found = None if declared is None else declared(parameters, release.statistic)
+        found = model.statistic_moments(parameters, release.statistic)
         assert found is not None
         mean, covariance = found
         if covariance is None:

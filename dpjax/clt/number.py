@@ -94,15 +94,9 @@ class WithPlace(SameRecords):
         own, place = split(free)
         return log_jacobian(self.model, own) + find_ends(self.prior).log_slope(place)
 
-    @property
-    def derived(self) -> Callable[[Parameters], Parameters] | None:
-        """That of the other model."""
-        return None if self.model.derived is None else self.derived_of
-
-    def derived_of(self, parameters: Parameters) -> Parameters:
+    def derived(self, parameters: Parameters) -> Parameters:
         """The quantities that the other model derives."""
-        assert self.model.derived is not None
-        return self.model.derived(split(parameters)[0])
+        return self.model.derived(self.own_parameters(parameters))
 
 
 def split(parameters: Parameters) -> tuple[Parameters, Array]:

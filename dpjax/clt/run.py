@@ -129,7 +129,7 @@ def run_chunk(
     def keep(chain: CltChains, step: Step) -> CltDraw:
         place = problem.place(chain.state.position)
         parameters = constrain(model, unravel_of(model)(tuning.colour(place.whitened)))
-        derived = {} if model.derived is None else model.derived(parameters)
+        derived = model.derived(parameters)
         if step.uniform is not None:
             number = problem.draw_number(step.uniform, parameters, place.scales, place.sums)
             parameters = parameters | {NUMBER: number}

@@ -133,10 +133,8 @@ def build_derivatives(model: Model) -> Callable[[Array, Records], Moments]:
 
 def build_density(model: Model, records: Records) -> Callable[[Array], Array]:
     """The log-density [] of all records as a function of the unconstrained vector [k], without the prior."""
-    if model.summarize is None or model.log_likelihood is None:
-        return lambda vector: jnp.sum(model.log_density(parameters_at(model, vector), records))
-    log_likelihood, summary = model.log_likelihood, model.summarize(records)
-    return lambda vector: log_likelihood(parameters_at(model, vector), summary)
+    summary = model.summarize(records)
+    return lambda vector: model.log_likelihood(parameters_at(model, vector), summary)
 
 
 def proper(moments: Moments) -> Moments:

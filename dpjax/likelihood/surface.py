@@ -144,8 +144,7 @@ class Surface(ABC):
 
 def with_derived(model: Model, parameters: Parameters) -> Parameters:
     """The parameters and what is derived from them, in the order of their names."""
-    derived = {} if model.derived is None else model.derived(parameters)
-    together = {**parameters, **derived}
+    together = {**parameters, **model.derived(parameters)}
     return {name: together[name] for name in sorted(together)}
 
 

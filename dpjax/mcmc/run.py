@@ -109,8 +109,7 @@ def advance_chains(
         return chain._replace(state=state), total | counts
 
     def keep(chain: Chains, total: dict[str, Array]) -> Draw:
-        derived = {} if model.derived is None else model.derived(chain.state.parameters)
-        reported = {} if model.reported is None else model.reported(chain.state.latent.records)
+        derived, reported = model.derived(chain.state.parameters), model.reported(chain.state.latent.records)
         collected = None if collect is None else collect(chain.state)
         info = average(total, steps.thin)
         info |= sweep.report(chain.state) if info else {}
@@ -372,8 +371,7 @@ def choose_capacity(model: Model, collect: Collect | None, state: GibbsState) ->
     """How many draws of all chains fit the memory for one chunk; `state` is [chain, ...]."""
 
     def kept(state: GibbsState) -> Any:
-        derived = None if model.derived is None else model.derived(state.parameters)
-        reported = None if model.reported is None else model.reported(state.latent.records)
+        derived, reported = model.derived(state.parameters), model.reported(state.latent.records)
         return state.parameters, derived, reported, None if collect is None else collect(state)
 
     return most_draws(jax.eval_shape(jax.vmap(kept), state))

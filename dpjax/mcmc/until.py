@@ -8,13 +8,14 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import jax
 import numpy as np
 
 from dpjax._util.validation import check_array, check_instance, check_number, check_positive_number, fail
 from dpjax.base import Model
 from dpjax.diagnostics import convergence
 from dpjax.diagnostics.warnings import never_change
-from dpjax.models.simulation import parameter_shapes
+from dpjax.models.simulation import position_shapes
 from dpjax.runtime.checkpoint import PeriodicCheckpoint
 from dpjax.runtime.devices import agree
 from dpjax.runtime.run import Run, Status, StoppingRule, is_interrupted
@@ -110,8 +111,14 @@ def check_until(given: Any, model: Model | None = None) -> None:
     if given is None:
         return
     check_instance("until", given, Until, "Pass such as dpjax.until(ess=400, r_hat=1.01).")
-    if model is not None and not (parameter_shapes(model) or model.derived or model.reported):
+    if model is not None and not draws_numbers(model):
         fail("until", f"{given}, for a model without parameters", "None for it", "Leave it out.")
+
+
+def draws_numbers(model: Model) -> bool:
+    """Whether there is anything to look at: parameters, or what is reported beside them."""
+    parameters, records = position_shapes(model, model.num_records or 1)
+    return bool(parameters or jax.eval_shape(model.derived, parameters) or jax.eval_shape(model.reported, records))
 
 
 class Convergence(NamedTuple):

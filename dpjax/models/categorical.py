@@ -1,8 +1,7 @@
 """Categorical records, such as the cells of a contingency table, with a Dirichlet prior."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -218,10 +217,9 @@ class Categorical(MappedModel):
         """The counts of all cells [c] in the sums of `conjugate` [m + 1]."""
         return self.cells.spread(sums[:-1].astype(float))
 
-    @property
-    def derived(self) -> Callable[[Parameters], Parameters] | None:
+    def derived(self, parameters: Parameters) -> Parameters:
         """The odds ratios of a table."""
-        return None if self.table is None else partial(odds_ratios, self.table)
+        return {} if self.table is None else odds_ratios(self.table, parameters)
 
     @property
     def level_names(self) -> dict[str, tuple[str, ...]]:

@@ -108,7 +108,7 @@ def check_records(model: Model, key: Any, parameters: Any, n: int) -> None:
     if model.noncentred is not None:
         noise = trace(model, "noncentred.noise", key, parameters, records)
         check_same("noncentred.records", trace(model, "noncentred.records", parameters, noise), records, "the records")
-    if model.summarize is not None:
+    if model.has("summarize"):
         summary = trace(model, "summarize", records)
         check_scalar("log_likelihood", trace(model, "log_likelihood", parameters, summary))
     if model.support is not None:
@@ -117,8 +117,7 @@ def check_records(model: Model, key: Any, parameters: Any, n: int) -> None:
         check_mixed(model, parameters, records, n)
     if model.discrete_support is not None:
         check_support("discrete_support", trace(model, "discrete_support"), records)
-    if model.reported is not None:
-        check_dict("reported", trace(model, "reported", records), "quantities of the records")
+    check_dict("reported", trace(model, "reported", records), "quantities of the records")
 
 
 def check_support(name: str, support: Any, records: Records) -> None:
@@ -187,8 +186,7 @@ def check_field(model: Model, parameters: Any) -> None:
         if shapes not in ([()] * 2, [(model.num_records,)] * 2):
             expected = "(mean [], standard deviation [])"
             mismatch("normal_field", show(moments), expected, "Return a tuple of two numbers.")
-    if model.derived is not None:
-        check_dict("derived", trace(model, "derived", parameters), "derived quantities")
+    check_dict("derived", trace(model, "derived", parameters), "derived quantities")
 
 
 def check_conjugate(model: Model, key: Any, parameters: Any) -> None:
@@ -306,8 +304,7 @@ def check_fit(model: Model, release: Any) -> None:
     if model.num_records not in (None, release.n):
         expected, remedy = f"n = {model.num_records}, as the model has", "Give the model the covariates of all records."
         fail("release", f"a release of n = {release.n} records", expected, remedy)
-    if model.check_number is not None:
-        model.check_number(release.n)
+    model.check_number(release.n)
     if release.summed is not None:
         check_categories(model, release.summed.statistic)
         check_losses(model, release.summed)

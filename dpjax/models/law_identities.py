@@ -129,7 +129,7 @@ def compute_at(key: Key, model: Model, state: LawState) -> dict[str, list[Pair]]
     found |= at_levels(model, state) | of_coordinates(model, state)
     if model.noncentred is not None:
         found |= of_noise(key, model.noncentred, state)
-    if model.summarize is not None and model.log_likelihood is not None:
+    if model.has("log_likelihood"):
         found["log_likelihood"] = [(model.log_likelihood(parameters, model.summarize(records)), jnp.sum(density))]
     if model.normal_field is not None:
         mean, scale = model.normal_field(parameters)

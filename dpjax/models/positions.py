@@ -108,8 +108,6 @@ def cast(argument: str, value: Any, expected: jax.ShapeDtypeStruct, remedy: str)
 
 def check_derived(model: Model) -> None:
     """Raise if a derived quantity has the name of a parameter, or of the number of records."""
-    if model.derived is None:
-        return
     parameters = parameter_shapes(model)
     derived = jax.eval_shape(model.derived, parameters)
     check_names_free(derived)

@@ -40,7 +40,6 @@ class SameParameters(Model, abstract=True):
         """That of the other model."""
         return self.model.log_jacobian
 
-    @property
-    def derived(self) -> Callable[[Parameters], Parameters] | None:
+    def derived(self, parameters: Parameters) -> Parameters:
         """That of the other model."""
-        return self.model.derived
+        return self.model.derived(parameters)

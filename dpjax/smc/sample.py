@@ -209,8 +209,7 @@ def run(
         island_key = jax.random.fold_in(key, number)
         island = run_island(model, plan, num_particles, num_sweeps, island_key, release, target_ess)
         parameters, latent = island.particles
-        derived = {} if model.derived is None else jax.vmap(model.derived)(parameters)
-        reported = {} if model.reported is None else jax.vmap(model.reported)(latent.records)
+        derived, reported = jax.vmap(model.derived)(parameters), jax.vmap(model.reported)(latent.records)
         return {**parameters, **derived, **reported}, island.trace
 
     return jax.vmap(one)(jnp.arange(num_islands))

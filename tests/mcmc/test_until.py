@@ -1,9 +1,8 @@
 """A run that stops when it has drawn enough: its draws are the first ones of the whole run, however it is cut."""
 
-import sys
 import warnings
-from types import SimpleNamespace
 
+import jax
 import numpy as np
 import pytest
 
@@ -133,10 +132,17 @@ def test_what_is_no_condition_is_refused_before_anything_is_compiled(run, model,
         dpjax.until(ess="many")
 
 
-def test_a_model_without_parameters_has_nothing_to_look_at(monkeypatch, model):
-    monkeypatch.setattr(sys.modules["dpjax.mcmc.until"], "parameter_shapes", lambda model: {})
+def test_a_model_without_parameters_has_nothing_to_look_at():
+    def sample_records(key, parameters, n):
+        return {"y": jax.random.normal(key, (n,))}
+
+    def log_density(parameters, records):
+        return records["y"]
+
+    model = dpjax.Model(lambda key: {}, lambda parameters: 0.0, sample_records, log_density)
     with pytest.raises(ValueError, match="for a model without parameters"):
-        check_until(ENOUGH, SimpleNamespace(derived=None, reported=None))
+        check_until(ENOUGH, model)
+    check_until(ENOUGH, model._replace(reported=lambda records: {"first": records["y"][0]}))
 
 
 def test_nothing_is_met_while_no_effective_size_is_known():

@@ -123,16 +123,16 @@ def test_a_function_that_was_replaced_is_not_forgotten():
     assert other.derived({"rate": 2.0}) == {"mean": 0.5}
     assert other != model
     assert other == jax.tree.unflatten(jax.tree.structure(other), [])
-    assert other._replace(derived=None).derived is None
+    assert other._replace(derived=None).derived({"rate": 2.0}) == {}
 
 
 def test_a_model_of_functions_has_what_it_was_given():
-    """What it was not given is that of every other model; a wrong name was a bare `TypeError` of Python's."""
+    """What it was not given is that of every other model."""
     model = MODELS["exponential"](1.0)._replace(num_records=5, update=None)
     asked = ("noncentred", "num_records", "update", "derived", "exchangeable")
     assert [model.has(name) for name in asked] == [True, True, False, False, False]
     assert (model.exchangeable, model.num_records) == (True, 5)
-    with pytest.raises(TypeError, match=r"^updat: given a value; expected one of FunctionModel's .* Write update\.$"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'updat'"):
         model._replace(updat=None)
 
 

@@ -76,7 +76,7 @@ def run(
 
         state, info = jax.lax.scan(sweep, state, jax.numpy.arange(num_sweeps))
         records = state.latent.records
-        reported = {} if model.reported is None else model.reported(records)
+        reported = model.reported(records)
         return state.parameters, implied_noise(release, records), info.imputation.acceptance_rate, reported
 
     return Replicates(*jax.device_get(jax.jit(jax.vmap(chain))(jax.random.split(chains_key, num_chains))))

@@ -133,6 +133,8 @@ class ModelDensities(Model):
 
     def quantities(self, names: tuple[str, ...], parameters: Parameters) -> Parameters:
         """The deterministic sites of these names, which do not depend on the records."""
+        if not names:
+            return {}
         choose = given(parameters, draw(jax.random.key(0)))
         return deterministic(self.layout.run(self.layout.size, choose), names)
 

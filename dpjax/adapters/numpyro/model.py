@@ -231,10 +231,9 @@ class NumPyroModel(ModelDensities):
         """The log-determinant of the inverse."""
         return None if self.facts.unconstrained else self.log_jacobian_at
 
-    @property
-    def derived(self) -> Callable[[Parameters], Parameters] | None:
+    def derived(self, parameters: Parameters) -> Parameters:
         """The deterministic sites of the parameters."""
-        return partial(self.quantities, self.facts.quantities) if self.facts.quantities else None
+        return self.quantities(self.facts.quantities, parameters)
 
     @property
     def support(self) -> Callable[[], Records] | None:
@@ -252,9 +251,12 @@ class NumPyroModel(ModelDensities):
         return derive_noncentred(self.layout, self.facts.effects, self.facts.has_shared_counts)
 
     @cached_property
-    def check_number(self) -> Callable[[Any], None] | None:
-        """Raises if the model is another one with the number of records of a release."""
+    def _number_check(self) -> Callable[[Any], None]:
         return build_number_check(ModelDensities(self.layout), self.facts.quantities)
+
+    def check_number(self, n: Any) -> None:
+        """Raise if the model is another one with n records, the number of a release."""
+        self._number_check(n)
 
     @property
     def is_tallied(self) -> bool:
@@ -262,26 +264,22 @@ class NumPyroModel(ModelDensities):
         support, is_free = self.facts.support, self.exchangeable and not self.layout.fixed
         return is_free and support is not None and support.size <= LARGEST_SUMMARY
 
-    @property
-    def summarize(self) -> Callable[[Records], Any] | None:
+    def summarize(self, records: Records) -> Any:
         """How often each record occurs, for records that can be counted."""
         if self.is_tallied:
             assert self.facts.support is not None
-            return self.facts.support.tally
-        return partial(tally, self.layout.fields[0]) if self.facts.has_shared_counts else None
+            return self.facts.support.tally(records)
+        return tally(self.layout.fields[0], records) if self.facts.has_shared_counts else super().summarize(records)
 
-    @property
-    def log_likelihood(self) -> Callable[[Parameters, Any], Array] | None:
-        """The log-density [] of all records by that summary."""
+    def log_likelihood(self, parameters: Parameters, summary: Any) -> Array:
+        """The log-density [] of all records by that summary, which is the count of each possible one [c] if tallied."""
         if self.is_tallied:
-            return self.log_likelihood_of_counts
-        return build_log_likelihood(self.layout, self.log_density) if self.facts.has_shared_counts else None
-
-    def log_likelihood_of_counts(self, parameters: Parameters, counts: Array) -> Array:
-        """The log-density [] of all records from the count of each possible one [c]."""
-        assert self.facts.support is not None
-        density = self.log_density(parameters, self.facts.support.list())
-        return jnp.sum(jnp.where(counts > 0, counts * density, 0.0))
+            assert self.facts.support is not None
+            density = self.log_density(parameters, self.facts.support.list())
+            return jnp.sum(jnp.where(summary > 0, summary * density, 0.0))
+        if self.facts.has_shared_counts:
+            return build_log_likelihood(self.layout, self.log_density)(parameters, summary)
+        return super().log_likelihood(parameters, summary)
 
     @property
     def normal_field(self) -> Callable[[Parameters], tuple[Array, Array]] | None:

@@ -30,7 +30,7 @@ Function = Callable[[ModelDensities, Parameters], Any]
 """Of a model and its parameters."""
 
 
-def build_number_check(densities: ModelDensities, quantities: tuple[str, ...]) -> Callable[[Any], None] | None:
+def build_number_check(densities: ModelDensities, quantities: tuple[str, ...]) -> Callable[[Any], None]:
     """A function of a number of records that raises where the model is another one with so many.
 
     Parameters
@@ -38,13 +38,12 @@ def build_number_check(densities: ModelDensities, quantities: tuple[str, ...]) -
     quantities
         The names of the derived quantities.
     """
-    if densities.layout.fixed or not densities.layout.takes_size:
-        return None
+    takes_any = densities.layout.takes_size and not densities.layout.fixed
     find = cache(partial(find_difference, densities, quantities))
 
     def check(n: Any) -> None:
         # Within another program nothing can be compared.
-        if is_tracing():
+        if not takes_any or is_tracing():
             return
         number = n if isinstance(n, int) else UNKNOWN_NUMBER
         if found := find(number):

@@ -333,15 +333,9 @@ class CountModel(SameParameters):
         """The log-probability [] of all records."""
         return jnp.sum(weigh(self.of_cells(parameters), summary))
 
-    @property
-    def reported(self) -> Callable[[Records], Records] | None:
+    def reported(self, records: Records) -> Records:
         """The number of records, if it is unknown."""
-        return None if self.table.prior is None else number_of
-
-
-def number_of(records: Records) -> Records:
-    """The number of records of a table."""
-    return {NUMBER: jnp.sum(records[COUNTS])}
+        return {} if self.table.prior is None else {NUMBER: jnp.sum(records[COUNTS])}
 
 
 def as_count_model(model: Model) -> CountModel:

@@ -142,11 +142,9 @@ def pool(leaf: Array) -> Array:
 
 
 def build_log_likelihood(model: Model, records: Records) -> Callable[[Parameters], Array]:
-    """The log-density [] of all records as a function of the parameters, through the summary if there is one."""
-    if model.summarize is None or model.log_likelihood is None:
-        return lambda parameters: jnp.sum(model.log_density(parameters, records))
-    summary, log_likelihood = model.summarize(records), model.log_likelihood
-    return lambda parameters: log_likelihood(parameters, summary)
+    """The log-density [] of all records as a function of the parameters, through their summary."""
+    summary = model.summarize(records)
+    return lambda parameters: model.log_likelihood(parameters, summary)
 
 
 def choose_kernel(

@@ -15,7 +15,7 @@ from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, Key, Model, Records, Statistic
 from dpjax.models.data_sets import NUMBER, DataSetsModel, check_names_free, split
 from dpjax.models.programs import jit_model
-from dpjax.models.simulation import draw_parameters, parameter_shapes, position_shapes
+from dpjax.models.simulation import draw_parameters, position_shapes
 from dpjax.release import PrivateRelease, Release
 from dpjax.release.unknown_count import CountPrior, KnownTail, UnknownCount
 from dpjax.statistics.base import TakenAtValue, dimension_of, statistic_at
@@ -138,8 +138,8 @@ def check_model_of_any_number(model: Model) -> None:
     if model.num_records is not None or not model.exchangeable:
         remedy = "Its records have covariates or are not identically distributed: their number is known."
         fail("release.n", "an UnknownCount with such a model", "a number of records", remedy)
-    derived = {} if model.derived is None else jax.eval_shape(model.derived, parameter_shapes(model))
-    check_names_free([*position_shapes(model, 1).records, *parameter_shapes(model), *derived])
+    parameters, records = position_shapes(model, 1)
+    check_names_free([*records, *parameters, *jax.eval_shape(model.derived, parameters)])
 
 
 def rows_of(release: PrivateRelease) -> DataSetSum | None:
