@@ -15,6 +15,7 @@ from dpjax.data_augmentation.parameters import (
     build_enumerated_step,
     build_interweaving_step,
     build_move_by,
+    build_number_step,
     build_summed_step,
     fit_step_size,
     fit_to_prior,
@@ -26,6 +27,7 @@ from dpjax.data_augmentation.records.microdata import values_summed_out
 from dpjax.data_augmentation.refresh import RefreshInfo, RefreshTuning, build_refreshes, num_due, parts_due
 from dpjax.data_augmentation.summed_out import MarginalLikelihood, summed_state
 from dpjax.data_augmentation.summed_out.likelihood import LEFT_OUT
+from dpjax.models.data_sets import DataSetsModel
 from dpjax.models.simulation import GibbsState, draw_parameters, init_latent
 from dpjax.numerics import all_finite, tree_where
 from dpjax.release import PrivateRelease
@@ -258,10 +260,12 @@ def build_mixed_step(
 def build_second_step(
     model: Model, release: PrivateRelease, plan: SweepPlan
 ) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, Any]]:
-    """The step that moves parameters and records together: with records summed out if possible, else by their noise."""
+    """The step that moves parameters and records together: with what can be summed out, else by the records' noise."""
     own = plan.own_latent_data
     if own is not None:
         return own.build_second_step(model, release)
+    if isinstance(model, DataSetsModel):
+        return build_number_step(model, as_sum(release))
     if has_windows(release.local, model):
         return build_summed_step(model, release.local)
     if (values := values_summed_out(model, release)) is not None:

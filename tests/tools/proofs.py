@@ -15,6 +15,7 @@ JOINT_DISTRIBUTIONS = (
     "private/kernels/test_invariance.py::test_the_posterior_is_invariant_at_three_levels_of_noise[hmc]",
     "private/kernels/test_invariance.py::test_the_posterior_is_invariant_at_three_levels_of_noise[walk]",
     "private/kernels/test_langevin.py::test_each_record_takes_part_independently",
+    "data_augmentation/parameters/test_unknown_number.py::test_the_joint_law_is_invariant[interweaved]",
     "data_augmentation/records/test_births.py::test_the_joint_law_is_invariant",
     "data_augmentation/records/test_pcn.py::test_the_joint_law_is_invariant_under_the_key_checker[blocks]",
     "data_augmentation/records/test_perfect_start.py::test_local_updates_leave_the_joint_law_invariant[exact, finite]",

@@ -21,6 +21,7 @@ from dpjax.data_augmentation.parameters.interweaving import (
     build_summed_step,
 )
 from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterKernel, parameter_kernel
+from dpjax.data_augmentation.parameters.unknown_number import build_number_step
 
 __all__ = [
     "KernelBuilder",
@@ -32,6 +33,7 @@ __all__ = [
     "build_enumerated_step",
     "build_interweaving_step",
     "build_move_by",
+    "build_number_step",
     "build_summed_step",
     "can_move_noise",
     "check_tuning",
