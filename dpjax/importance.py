@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
+from dpjax._util.spelling import takes_num_draws
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.problem import draw_number
@@ -90,6 +91,7 @@ class ImportanceSample:
         figures = {name: summarize_weighted(draws, weights, quantiles) for name, draws in self.draws.items()}
         return tabulate(figures, labels=self.labels)
 
+    @takes_num_draws
     def resample(self, key: Key, num_samples: int) -> dict[str, np.ndarray]:
         """Draws [num_samples, ...] of equal weight, taken with replacement in proportion to the weights."""
         check_key("key", key)
@@ -100,6 +102,7 @@ class ImportanceSample:
         return {name: draws[chosen] for name, draws in self.draws.items()}
 
 
+@takes_num_draws
 def importance_sample(
     key: Key, model: Model, release: PrivateRelease, num_samples: int, *, progress: ShowProgress = True
 ) -> ImportanceSample:

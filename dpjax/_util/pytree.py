@@ -9,6 +9,7 @@ import numpy as np
 from jax.dtypes import canonicalize_dtype
 from jax.tree_util import GetAttrKey, register_pytree_with_keys
 
+from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import fail
 
 __all__ = ["Given", "PyTree", "frozen_pytree", "static"]
@@ -36,7 +37,7 @@ def static(default: Any = MISSING) -> Any:
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(static,))
-class PyTree:
+class PyTree(NamesArguments):
     """A base class whose final subclasses are frozen dataclasses and pytrees; ``abstract=True`` marks the others."""
 
     def __init_subclass__(cls, abstract: bool = False) -> None:

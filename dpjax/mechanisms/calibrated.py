@@ -23,7 +23,7 @@ class OfScale:
         if given := sorted(PROMISES & set(options) - {field.name for field in fields(cls)}):  # type: ignore[arg-type]
             remedy = f"Pass the scale, or write dpjax.{cls.__name__}.{cls._constructor}."
             fail(given[0], options[given[0]], "the scale of the noise", remedy, error=TypeError)
-        return super().__new__(cls)
+        return super().__new__(cls, *arguments, **options)
 
 
 class FromEpsilon(OfScale):

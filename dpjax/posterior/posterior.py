@@ -10,6 +10,7 @@ import numpy as np
 
 from dpjax._util.lazy import implemented_by
 from dpjax._util.printing import Printed
+from dpjax._util.spelling import takes_num_draws
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Key, Model, Parameters
 from dpjax.data_augmentation.counts.table import COUNTS
@@ -296,6 +297,7 @@ class Posterior(Printed, Pictures, Saved):
         _, parameters = self._take_parameters(check_count("num", num))
         return synthesize(key, self.model, parameters, default_size(self) if n is None else n, level_names_of(self))
 
+    @takes_num_draws
     def predict(self, key: Key, num_samples: int | None = None) -> Prediction:
         """Releases drawn from the posterior predictive: for each draw new records, and a new release of them.
 

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from dpjax._util.spelling import takes_num_draws
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Key, Model
 from dpjax.data_augmentation.problem import draw_number
@@ -52,6 +53,7 @@ def make_prediction(values: Any, released: np.ndarray) -> Prediction:
     return Prediction(values, released)
 
 
+@takes_num_draws
 def sample_prior_predictive(
     key: Key, model: Model, release_design: PrivateRelease, num_samples: int = 1_000
 ) -> Prediction:

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.pytree import frozen_pytree
+from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
 from dpjax.mechanisms.base import Mechanism, convert_mechanisms, parts_of
@@ -47,7 +48,7 @@ from dpjax.statistics.tables import Cells
 
 @frozen_pytree
 @dataclass(frozen=True, eq=False, repr=False)
-class Release(Described):
+class Release(Described, NamesArguments):
     """One released value, whose distribution given the records depends on their summed statistic alone.
 
     Parameters

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import scipy
 
 from dpjax._util.pytree import frozen_pytree
+from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import (
     check_array,
     check_count,
@@ -77,7 +78,7 @@ class KnownTail(Protocol):
 
 
 @dataclass(frozen=True)
-class UnknownCount:
+class UnknownCount(NamesArguments):
     """In place of `Release.n`: the number of records is unknown, and drawn with everything else.
 
     Parameters

@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import takes_num_draws
 from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_count, check_flag, check_instance, check_key, fail
 from dpjax.base import Array, Imputation, Key, Model, Parameters
@@ -47,6 +48,7 @@ MIN_RECORD_SETS = 32
 """Smallest number of sets of records from which the number of warm-up sweeps is chosen."""
 
 
+@takes_num_draws
 def invariance_test(
     key: Key,
     posterior: Posterior,

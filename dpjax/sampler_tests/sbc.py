@@ -19,6 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.jit import jit_unoptimized
+from dpjax._util.spelling import takes_num_draws
 from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_count, check_hashable_function, check_key, fail, summarize_error
 from dpjax.base import Array, Imputation, Key, Model, Parameters, Records
@@ -81,6 +82,7 @@ class CalibrationDesign(NamedTuple):
     schedule: tuple[Segment, ...]
 
 
+@takes_num_draws
 def sbc(
     key: Key,
     model: Model,

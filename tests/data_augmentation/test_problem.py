@@ -61,7 +61,7 @@ CALLS: dict[str, tuple[Callable[[], Any], int]] = {
         1,
     ),
     "sbc": (
-        lambda: dpjax.sbc(KEY, MODEL, RELEASE, num_replicates=20, num_samples=4, thin=1, num_warmup=1, **SWEEP),
+        lambda: dpjax.sbc(KEY, MODEL, RELEASE, num_replicates=20, num_draws=4, thin=1, num_warmup=1, **SWEEP),
         1,
     ),
     "invariance_test": (tested, 1),

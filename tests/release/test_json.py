@@ -185,7 +185,7 @@ def changed(**entries):
         (changed(mechanism={"name": ["laplace"], "scale": 1}), "mechanism name"),
         (changed(mechanism="laplace"), "mechanism name"),
         (changed(mechanism={"name": "ladder", "scale": 1}), "mechanism name"),
-        (changed(mechanism={"name": "laplace", "sigma": 1}), "mechanism 'laplace'"),
+        (changed(mechanism={"name": "laplace", "sigma": 1}), "sigma"),
         (changed(mechanism={"name": "laplace", "scale": "1"}), "scale"),
         (changed(mechanism={"name": "laplace", "scale": -1}), "scale"),
         (changed(mechanism={"name": "laplace", "scale": 1, "privacy": {"epsilon": 1}}), "privacy"),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import check_choice, check_count, check_moderate, check_positive, check_text, describe, fail
 from dpjax.mechanisms.calibration import check_epsilon
 from dpjax.mechanisms.privacy import Neighbours, check_neighbours
@@ -109,7 +110,7 @@ def total(queries: Sequence[Query], times: int = 1) -> tuple[Query, ...]:
 
 
 @dataclass(frozen=True)
-class Budget:
+class Budget(NamesArguments):
     """A promise of (ε, δ)-differential privacy for everything computed from one set of records.
 
     There are no defaults: what is promised is a decision about the people in the data, not of a library.

@@ -1,0 +1,73 @@
+"""Arguments that have two usual names, and constructors that say what their arguments are called."""
+
+import inspect
+from collections.abc import Callable
+from functools import cache, wraps
+from typing import Any, ParamSpec, Self, TypeVar
+
+from dpjax._util.validation import fail
+
+__all__ = ["NamesArguments", "takes_num_draws"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def takes_num_draws(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, which takes ``num_draws=`` for its argument ``num_samples=``, too."""
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        if "num_draws" in kwargs:
+            if "num_samples" in kwargs:
+                fail("num_draws", "num_draws and num_samples", "one of them", "Pass num_samples.", error=TypeError)
+            kwargs["num_samples"] = kwargs.pop("num_draws")
+        return function(*args, **kwargs)
+
+    return call
+
+
+OTHER_NAMES = {"sigma": "scale", "sd": "scale", "std": "scale", "b": "scale", "eps": "epsilon"}
+"""Usual names of arguments that have another one here, and look nothing like it."""
+
+NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+class NamesArguments:
+    """A class whose constructor names arguments that it lacks, and those that are missing."""
+
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        """An instance, or a `TypeError` for names that do not fit the constructor."""
+        if arguments or options:  # copies are made without any
+            check_names(cls, len(arguments), set(options))
+        return super().__new__(cls)
+
+
+@cache
+def parameters_of(cls: type) -> tuple[inspect.Parameter, ...]:
+    """The parameters of a class's constructor."""
+    return tuple(inspect.signature(cls.__init__).parameters.values())[1:]  # type: ignore[misc]
+
+
+def check_names(cls: type, number: int, given: set[str]) -> None:
+    """Raise unless a constructor takes so many arguments by their place, and others by these names."""
+    expected = [one for one in parameters_of(cls) if one.kind in NAMED]
+    names = [one.name for one in expected]
+    is_open = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters_of(cls))
+    if (unknown := sorted(given - set(names))) and not is_open:
+        meant = nearest(unknown[0], names)
+        remedy = f"Write {meant}." if meant else f"See help({cls.__name__})."
+        fail(unknown[0], "a value", f"one of {cls.__name__}'s arguments: {', '.join(names)}", remedy, error=TypeError)
+    by_place = [one.name for one in expected if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD][:number]
+    missing = [one.name for one in expected if one.default is one.empty and one.name not in {*by_place, *given}]
+    if missing:
+        remedy = f"{cls.__name__} takes {', '.join(names)}."
+        fail(missing[0], "nothing", "a value", remedy, error=TypeError)
+
+
+def nearest(name: str, names: list[str]) -> str | None:
+    """The one of `names` that was probably meant, if any."""
+    from difflib import get_close_matches  # for an error alone
+
+    usual = OTHER_NAMES.get(name.lower())
+    return usual if usual in names else next(iter(get_close_matches(name, names, 1)), None)
