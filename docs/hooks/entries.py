@@ -1,22 +1,25 @@
 """A hook of MkDocs: entries of the reference name what is meant, and show members that have no other place.
 
 An entry is the function, not the module of its name in which it is defined. What a class inherits from another with an
-entry is described there; what it inherits from one without, here.
+entry is described there; what it inherits from one without, here. One page lists all names.
 """
 
 import re
+from collections.abc import Iterator
 from functools import cache
-from inspect import getmembers, isclass
+from inspect import getdoc, getmembers, isclass, ismodule, isroutine
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
+MARKER = "<!-- index of names -->"
 ENTRY = re.compile(r"^::: (\S+)\.(\w+)$", re.M)
 PAGES = Path(__file__).parents[1] / "reference"
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Called by MkDocs: the page with the module of each function, and the members of each class."""
+    """Called by MkDocs: the page with the module of each function, the members of each class, and the list of names."""
+    markdown = markdown.replace(MARKER, index()) if MARKER in markdown else markdown
     return ENTRY.sub(lambda found: f"::: {module_of(found[1], found[2])}.{found[2]}{options(found)}", markdown)
 
 
@@ -44,9 +47,36 @@ def home_of(owner: type, name: str) -> type | None:
 @cache
 def classes() -> tuple[type, ...]:
     """The classes with an entry."""
-    entries = [entry for page in sorted(PAGES.glob("*.md")) for entry in ENTRY.findall(page.read_text())]
-    named = [getattr(resolve_name(module), name) for module, name in entries]
-    return tuple(value for value in named if isclass(value))
+    return tuple(value for _, _, value in entries() if isclass(value))
+
+
+def entries() -> Iterator[tuple[str, str, Any]]:
+    """The module, the name and the value of each entry; of an entry that is a module, those of what it names."""
+    for page in sorted(PAGES.glob("*.md")):
+        for parent, name in ENTRY.findall(page.read_text()):
+            value = getattr(resolve_name(parent), name)
+            if ismodule(value):
+                inside = ((f"{parent}.{name}", inner, getattr(value, inner)) for inner in value.__all__)
+                yield from (one for one in inside if isclass(one[2]) or isroutine(one[2]))
+            else:
+                yield parent, name, value
+
+
+def index() -> str:
+    """A table of all names by the alphabet, with the first line of what is said of each."""
+    rows = sorted(set(map(row, entries())), key=lambda cells: cells[0].lower())
+    lines = [f"| [`{name}`][{target}] | `{parent}` | {line} |" for name, parent, target, line in rows]
+    return "\n".join(["| name | in | what it is |", "|---|---|---|", *lines])
+
+
+def row(entry: tuple[str, str, Any]) -> tuple[str, str, str, str]:
+    """A name, its module, its entry, and what it is."""
+    parent, name, value = entry
+    parts = parent.split(".")
+    modules = (".".join(parts[:size]) for size in range(1, len(parts) + 1))
+    shortest = next(module for module in modules if getattr(resolve_name(module), name, None) is value)
+    line = (getdoc(value) or "").partition("\n")[0].replace("|", "\\|").replace("[", "\\[")
+    return name, shortest, f"{module_of(parent, name)}.{name}", line
 
 
 def module_of(parent: str, name: str) -> str:

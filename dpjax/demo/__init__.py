@@ -39,8 +39,9 @@ def main(output: Path) -> None:
         print(comparisons[-1], end="\n\n", flush=True)
     path = output / "demo.png"
     output.mkdir(parents=True, exist_ok=True)
-    draw(*comparisons).savefig(path, dpi=150)
-    print(f"The figure is in {path}.")
+    draw(comparisons).savefig(path, dpi=150)
+    draw(comparisons, upright=True).savefig(output / "demo-upright.png", dpi=150)
+    print(f"The figure is in {path}, and beside it one for a narrow screen.")
 
 
 def check_extras() -> None:

@@ -1,5 +1,7 @@
 """The demo's figure: densities and intervals of the tables, and lines with bands of the regression."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,20 +17,23 @@ SHADE = 0.16
 MAX_KDE_DRAWS = 5_000
 
 
-def draw(admissions: Comparison, titanic: Comparison, diabetes: Comparison) -> Figure:
-    """One panel for each comparison."""
-    figure = Figure(figsize=(12.5, 5), layout="constrained")
-    left, middle, right = figure.subplots(1, 3)
+def draw(comparisons: Sequence[Comparison], upright: bool = False) -> Figure:
+    """One panel for each comparison, side by side or, for a telephone, one below the other."""
+    figure = Figure(figsize=(4.8, 13.5) if upright else (12.5, 5), layout="constrained")
+    left, middle, right = figure.subplots(*((3, 1) if upright else (1, 3)))
+    admissions, titanic, diabetes = comparisons
     draw_quantities(left, admissions)
     left.axvline(0, color="0.8", linewidth=1, zorder=0)
     left.set_xlim(-3, 2)
     draw_quantities(middle, titanic)
     draw_lines(right, diabetes)
-    for axes, comparison in zip((left, middle, right), (admissions, titanic, diabetes), strict=True):
+    for axes, comparison in zip((left, middle, right), comparisons, strict=True):
         axes.set_title(comparison.title, fontsize=12, fontweight="bold", pad=20)
         axes.text(0.5, 1.02, comparison.promise, transform=axes.transAxes, ha="center", color="0.35")
         axes.spines[["top", "right"]].set_visible(False)
-    figure.legend(*right.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False, fontsize=11)
+    columns = 1 if upright else 3
+    entries = right.get_legend_handles_labels()
+    figure.legend(*entries, loc="outside lower center", ncols=columns, frameon=False, fontsize=11)
     return figure
 
 

@@ -39,13 +39,14 @@ def as_vector(argument: str, value: Any, remedy: str, table: tuple[int, ...] = (
 
 
 def as_local_values(values: Any, channel: Any, argument: str) -> Array:
-    """One released value per record, [n] or [n, k]: whole numbers stay integers unless the channel adds noise."""
+    """One released value per record, [n] or [n, k]: whole numbers and truth values are integers, unless with noise."""
     remedy = "Pass one released value per record."
     _check_numbers(argument, values, remedy)
     array = jnp.asarray(values)
     if array.ndim not in (1, 2):
         fail(argument, f"shape {list(array.shape)}", "shape [n] or [n, k]", remedy)
-    whole = jnp.issubdtype(array.dtype, jnp.integer) and (channel.sums.known or channel._innermost.noise is None)
+    is_whole = jnp.issubdtype(array.dtype, jnp.integer) or array.dtype == bool
+    whole = is_whole and (channel.sums.known or channel._innermost.noise is None)
     return array.astype(jnp.result_type(int if whole else float))
 
 

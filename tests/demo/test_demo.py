@@ -111,14 +111,15 @@ def test_main_prints_all_and_saves_the_figure(comparisons, monkeypatch, tmp_path
     for module, comparison in zip((admissions, titanic, diabetes), comparisons, strict=True):
         monkeypatch.setattr(module, "compare", lambda key, random, comparison=comparison: comparison)
     dpjax.demo.main(tmp_path / "new")
-    assert (tmp_path / "new/demo.png").read_bytes().startswith(PNG_HEADER)
+    for name in ("demo.png", "demo-upright.png"):
+        assert (tmp_path / "new" / name).read_bytes().startswith(PNG_HEADER)
     printed = capsys.readouterr().out
     assert all(str(comparison) in printed for comparison in comparisons)
     assert str(tmp_path / "new/demo.png") in printed
 
 
 def test_figure_has_a_panel_for_each_comparison(comparisons):
-    figure = draw(*comparisons)
+    figure = draw(comparisons)
     assert [axes.get_title() for axes in figure.axes] == ["A title"] * 3
     assert len(figure.legends) == 1
 

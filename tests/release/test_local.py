@@ -75,3 +75,11 @@ def test_samples_keep_the_channel_s_frequencies():
     counts = np.bincount(drawn, minlength=3)
     assert stats.chisquare(counts, n * np.array([0.7, 0.2, 0.1])).pvalue > 1e-4
     assert stats.chisquare(counts, n * np.array([0.7, 0.1, 0.2])).pvalue < 1e-4
+
+
+def test_truth_values_are_the_categories_0_and_1():
+    """Before, answers of True and False were taken for floats, and refused as such."""
+    channel = RandomizedResponse(keep=0.8, num_categories=2)
+    answers = LocalRelease(np.array([True, False, True]), channel, field="voted")
+    np.testing.assert_array_equal(answers.values, [1, 0, 1])
+    assert np.issubdtype(answers.values.dtype, np.integer)
