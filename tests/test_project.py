@@ -17,6 +17,9 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MACHINE_PATH = re.compile(r"(?<![\w.$}/:-])/(?:home|mnt|opt|root|tmp|Users|work)/|\bshare[d]/|\bfile:/")
 
+OF_NO_LAYER = {"bad_inputs", "benchmarks", "extension", "mutants", "tools"}
+"""Folders of tests of all layers or of none: refusals, benchmarks, parts of a user's own, and what tests need."""
+
 
 def tracked_files() -> list[Path]:
     """Every file that git tracks."""

@@ -290,7 +290,7 @@ def wait_for(condition, process):
 @pytest.mark.x64
 @pytest.mark.parametrize("seconds", [0.0, *(pytest.param(0.2 * k, marks=pytest.mark.slow) for k in range(1, 6))])
 def test_a_killed_run_continues_to_the_same_draws(path, run, model, release, assert_same, seconds):
-    shared, x64 = Path(__file__).with_name("conftest.py"), jax.config.jax_enable_x64
+    shared, x64 = Path(__file__).parents[1] / "tools" / "conjugate.py", jax.config.jax_enable_x64
     command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(shared), str(path), str(x64)]
     root = str(Path(checkpoint.__file__).parents[2])
     process = subprocess.Popen(command, env={**os.environ, "PYTHONPATH": root})

@@ -148,7 +148,7 @@ MUTANTS = (
         "runtime/identity.py",
         "*constants_of(value)]",
         '*getattr(value, "consts", ())]',
-        ("adapters/numpyro/test_memory.py",),
+        ("adapters/numpyro/test_arguments.py",),
     ),
     Mutant(
         "A copy out of a pickle has no release",

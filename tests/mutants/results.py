@@ -140,14 +140,14 @@ MUTANTS = (
         "posterior/concatenate.py",
         "draws=join([dict(run.draws) for run in runs]),",
         "draws=dict(runs[0].draws),",
-        ("mcmc/test_concat.py",),
+        ("posterior/test_concatenate.py",),
     ),
     Mutant(
         "Predictions are of the first draws alone",
         "posterior/posterior.py",
         "return np.linspace(0, available - 1, wanted).round().astype(int)",
         "return np.arange(wanted)",
-        ("mcmc/test_posterior.py",),
+        ("posterior/test_posterior.py",),
     ),
     Mutant(
         "Ranks of simulations begin at one",

@@ -5,7 +5,7 @@ from tests.mutants.base import Mutant
 CHUNK = ("runtime/test_chunk.py",)
 MOVES = ("data_augmentation/counts/test_moves.py",)
 SMC = ("smc/test_sample.py",)
-IMPORTANCE = ("mcmc/test_importance.py",)
+IMPORTANCE = ("test_importance.py",)
 
 MUTANTS = (
     Mutant(

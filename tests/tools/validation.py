@@ -32,7 +32,7 @@ GROUPS = (
         "the prior and the noise's own distribution, by Kolmogorov–Smirnov and χ² tests",
         (
             "*perfect_start*",
-            "*test_kernel_laws*",
+            "*parameters/test_kernels*",
             "*test_affine*",
             "*test_pcn.py*",
             "*test_births*",
@@ -53,7 +53,7 @@ GROUPS = (
             "tests/test_coming_from_*",
             "tests/mixture/test_long_runs*",
             "tests/mixture/test_marginal_long_runs*",
-            "tests/mcmc/test_importance*",
+            "tests/test_importance*",
             "tests/mcmc/test_unknown_number*",
         ),
     ),

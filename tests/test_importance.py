@@ -11,18 +11,21 @@ from dpjax.importance import fit_pareto_shape, importance_sample, pareto_khat
 from dpjax.mechanisms import Gaussian, RandomizedResponse
 from dpjax.models import NormalPrior, categorical, normal
 from dpjax.release import LocalRelease, Release
+from tests.tools.conjugate import MODEL, Bounded, exact_posterior, release_of
+
+RELEASE, EXACT = release_of(), exact_posterior()
 
 
 @pytest.fixture(scope="module")
-def sample(model, release):
-    return importance_sample(jax.random.key(2), model, release, 40_000)
+def sample():
+    return importance_sample(jax.random.key(2), MODEL, RELEASE, 40_000)
 
 
 @pytest.mark.keys
-def test_agrees_with_the_exact_posterior(sample, exact):
+def test_agrees_with_the_exact_posterior(sample):
     row = sample.summary()["mean"]
-    assert abs(row["mean"] - exact.mean) < 5 * row["se_mean"]
-    assert abs(row["sd"] - exact.sd) < 5 * row["se_sd"]
+    assert abs(row["mean"] - EXACT.mean) < 5 * row["se_mean"]
+    assert abs(row["sd"] - EXACT.sd) < 5 * row["se_sd"]
     for level, score in (
         ("2.5%", -1.959964),
         ("25%", -0.6744898),
@@ -30,20 +33,20 @@ def test_agrees_with_the_exact_posterior(sample, exact):
         ("75%", 0.6744898),
         ("97.5%", 1.959964),
     ):
-        assert abs(row[level] - (exact.mean + score * exact.sd)) < 5 * row[f"se_{level}"]
-    assert row["se_mean"] < 0.05 * exact.sd
+        assert abs(row[level] - (EXACT.mean + score * EXACT.sd)) < 5 * row[f"se_{level}"]
+    assert row["se_mean"] < 0.05 * EXACT.sd
 
 
-def test_agrees_with_the_marginal_likelihood(sample, exact):
+def test_agrees_with_the_marginal_likelihood(sample):
     error = sample.log_marginal_likelihood_error
     assert 0 < error < 0.05
-    assert abs(sample.log_marginal_likelihood - exact.log_marginal_likelihood) < 5 * error
+    assert abs(sample.log_marginal_likelihood - EXACT.log_marginal_likelihood) < 5 * error
 
 
-def test_another_posterior_is_told_apart(sample, exact):
+def test_another_posterior_is_told_apart(sample):
     row = sample.summary()["mean"]
-    assert abs(row["mean"] - exact.mean - 0.5 * exact.sd) > 5 * row["se_mean"]
-    assert abs(row["sd"] - 1.2 * exact.sd) > 5 * row["se_sd"]
+    assert abs(row["mean"] - EXACT.mean - 0.5 * EXACT.sd) > 5 * row["se_mean"]
+    assert abs(row["sd"] - 1.2 * EXACT.sd) > 5 * row["se_sd"]
 
 
 @pytest.mark.x64
@@ -79,16 +82,16 @@ def test_weights(sample):
     np.testing.assert_allclose(sample.draws["squared"], sample.draws["mean"] ** 2, rtol=1e-6)
 
 
-def test_resampling_has_the_weighted_law(sample, exact):
+def test_resampling_has_the_weighted_law(sample):
     draws = np.asarray(sample.resample(jax.random.key(4), 4_000)["mean"])
-    assert abs(draws.mean() - exact.mean) < 5 * exact.sd * np.sqrt(1 / 4_000 + 1 / sample.effective_sample_size)
+    assert abs(draws.mean() - EXACT.mean) < 5 * EXACT.sd * np.sqrt(1 / 4_000 + 1 / sample.effective_sample_size)
     assert draws.shape == (4_000,)
 
 
-def test_draws_do_not_depend_on_the_batch(monkeypatch, model, release):
-    whole = importance_sample(jax.random.key(2), model, release, 500)
+def test_draws_do_not_depend_on_the_batch(monkeypatch):
+    whole = importance_sample(jax.random.key(2), MODEL, RELEASE, 500)
     monkeypatch.setattr("dpjax.models.simulation.BATCH_BYTES", 7 * 20 * 16)
-    part = importance_sample(jax.random.key(2), model, release, 500)
+    part = importance_sample(jax.random.key(2), MODEL, RELEASE, 500)
     np.testing.assert_allclose(part.draws["mean"], whole.draws["mean"], rtol=1e-5)
     np.testing.assert_allclose(part.log_weights, whole.log_weights, rtol=1e-4)
 
@@ -126,9 +129,9 @@ def test_khat_of_extreme_weights():
     assert pareto_khat(np.array([0.0, *[-np.inf] * 99])) == np.inf
 
 
-def test_unequal_weights_are_reported(model, make_release):
+def test_unequal_weights_are_reported():
     with pytest.warns(UserWarning, match=r"Pareto k-hat is .*, above 0.7.*effective sample size.*use dpjax.sample"):
-        importance_sample(jax.random.key(2), model, make_release(400.0), 300)
+        importance_sample(jax.random.key(2), MODEL, release_of(400.0), 300)
 
 
 @jax.tree_util.register_static
@@ -140,20 +143,20 @@ class NoNumberAbove:
 
 
 @pytest.mark.filterwarnings("ignore:Pareto:UserWarning")
-def test_draws_without_a_density_weigh_nothing(model, release):
+def test_draws_without_a_density_weigh_nothing():
     """They are told of, and would be among the best if their logarithm were taken for 0."""
-    broken = Release(release.value, NoNumberAbove(), release.statistic, n=20)
+    broken = Release(RELEASE.value, NoNumberAbove(), RELEASE.statistic, n=20)
     with pytest.warns(UserWarning, match=r"\d+ of 200 draws have a non-finite density") as told:
-        sample = importance_sample(jax.random.key(2), model, broken, 200)
+        sample = importance_sample(jax.random.key(2), MODEL, broken, 200)
     number = int(str(told[0].message).split()[0])
     assert 0 < number < 200
     assert np.sum(np.isneginf(sample.log_weights)) == number
 
 
-def test_zero_weights_are_an_error(model, release, bounded):
-    narrow = Release(jnp.array([1e4]), bounded(0.1), release.statistic, n=20)
+def test_zero_weights_are_an_error():
+    narrow = Release(jnp.array([1e4]), Bounded(0.1), RELEASE.statistic, n=20)
     with pytest.raises(ValueError, match="release: given a value of zero density in all of 100 draws"):
-        importance_sample(jax.random.key(2), model, narrow, 100)
+        importance_sample(jax.random.key(2), MODEL, narrow, 100)
 
 
 @pytest.mark.parametrize(
@@ -164,14 +167,14 @@ def test_zero_weights_are_an_error(model, release, bounded):
         (jax.random.key, 1e3, TypeError, "num_samples: given 1000.0 of type float"),
     ],
 )
-def test_bad_input(model, release, key, num_samples, error, message):
+def test_bad_input(key, num_samples, error, message):
     with pytest.raises(error, match=message):
-        importance_sample(key(0), model, release, num_samples)
+        importance_sample(key(0), MODEL, RELEASE, num_samples)
 
 
-def test_model_and_release_exchanged(model, release):
+def test_model_and_release_exchanged():
     with pytest.raises(TypeError, match=r"release: given \w+.*Pass \(model, release\)"):
-        importance_sample(jax.random.key(0), release, model, 10)
+        importance_sample(jax.random.key(0), RELEASE, MODEL, 10)
 
 
 def test_tied_weights_have_a_shape():

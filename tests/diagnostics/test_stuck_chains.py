@@ -16,7 +16,7 @@ from dpjax.models.simulation import free_numbers
 from dpjax.posterior.reports import name_refused
 from dpjax.private.runs.draws import PrivateDraws
 from dpjax.smc.sample import warn_of_stuck
-from tests.mcmc.conftest import MODEL, release_of
+from tests.tools.conjugate import MODEL, release_of
 
 CHAINS, DRAWS = 4, 1_000
 MOVING = np.random.default_rng(1).normal(size=(CHAINS, DRAWS))
