@@ -1,16 +1,46 @@
 """What the fields of a record can be: how many levels each has, what these are called, and which occur together."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["Domain"]
+__all__ = ["LARGEST_DOMAIN", "UNLISTED", "Domain", "LevelNumbers", "listed_by"]
+
+LARGEST_DOMAIN = 100_000
+"""Largest number of possible records that are listed."""
+
+MAX_COMPARED = 64
+"""Largest number of levels for which comparing with each is faster than a binary search."""
+
+
+class LevelNumbers(NamedTuple):
+    """The numbers that stand for the levels of a field, as plain data."""
+
+    numbers: tuple[Any, ...]
+    dtype: str
+
+    @property
+    def array(self) -> np.ndarray:
+        """The numbers [levels]."""
+        return np.asarray(self.numbers, self.dtype)
+
+    def place(self, given: jax.Array) -> jax.Array:
+        """The place [n] of each given number [n] among them, which may be in any order."""
+        numbers = self.array
+        whole = numbers.dtype.kind in "iu"
+        if whole and np.all(np.diff(numbers) == 1):
+            return (given - numbers[0]).astype(int)
+        method = "compare_all" if len(numbers) <= MAX_COMPARED else "scan"
+        order = np.argsort(numbers)
+        lower, upper = numbers[order][:-1], numbers[order][1:]
+        half = (upper - lower) // 2 if whole else (upper - lower) / 2
+        return jnp.asarray(order)[jnp.searchsorted(jnp.asarray(upper - half), given, side="right", method=method)]
 
 
 @dataclass(frozen=True)
@@ -27,16 +57,30 @@ class Domain:
         Their names; None where they have only numbers.
     possible
         The cells that a record can be in; None if these are all.
+    numbers
+        What stands for the levels in records; None if these are 0, 1, ...
+    lists
+        What lists the records, if they are no combinations of levels: `sizes` is then how many they are.
+    is_finite
+        Whether it tells the whole of a record, and not some of its fields alone.
     """
 
     fields: tuple[str, ...]
     sizes: tuple[int, ...]
     levels: tuple[tuple[str, ...], ...] | None = None
     possible: tuple[int, ...] | None = None
+    numbers: tuple[LevelNumbers, ...] | None = None
+    lists: Callable[[], dict[str, Any]] | None = None
+    is_finite: bool = True
 
     def __call__(self) -> dict[str, Any]:
-        """Every possible record [m]."""
-        return {name: jnp.asarray(level, int) for name, level in self.records(self.places).items()}
+        """Every possible record [m], as far as its fields are told; without fields nothing."""
+        if self.lists is not None:
+            return self.lists()
+        listed = self.records(self.places)
+        if self.numbers is not None:
+            listed = {name: of.array[listed[name]] for name, of in zip(self.fields, self.numbers, strict=True)}
+        return {name: jnp.asarray(level) for name, level in listed.items()}
 
     @property
     def num_cells(self) -> int:
@@ -56,6 +100,8 @@ class Domain:
     @property
     def empty(self) -> dict[str, list[int]]:
         """The levels that no record has, by field: stated, and so no mistake in a release that counts them."""
+        if self.possible is None:
+            return {}
         taken = self.records(self.places)
         return {
             name: sorted(set(range(size)) - set(taken[name].tolist()))
@@ -80,12 +126,14 @@ class Domain:
     def cell(self, records: dict[str, Any]) -> jax.Array:
         """The number of the cell of each record."""
         cell, *others = (records[field] for field in self.fields)
+        if self.numbers is not None:
+            cell, *others = (of.place(level) for of, level in zip(self.numbers, (cell, *others), strict=True))
         for size, level in zip(self.sizes[1:], others, strict=True):
             cell = cell * size + level
         return cell
 
     def records(self, cell: Any) -> dict[str, Any]:
-        """The records in cells of these numbers."""
+        """The levels of records in cells of these numbers."""
         levels = []
         for size in reversed(self.sizes[1:]):
             cell, level = divmod(cell, size)
@@ -101,3 +149,15 @@ class Domain:
         if self.possible is None:
             return values
         return jnp.zeros(self.num_cells, values.dtype).at[self.places].set(values)
+
+
+UNLISTED = Domain((), (), lists=dict, is_finite=False)
+"""The domain of records of which nothing is listed."""
+
+
+def listed_by(lists: Callable[[], dict[str, Any]]) -> Domain:
+    """The domain of the records that a function lists, which may be a domain itself."""
+    if isinstance(lists, Domain):
+        return lists
+    shapes = jax.eval_shape(lists)
+    return Domain(tuple(shapes), tuple({leaf.shape[0] for leaf in jax.tree.leaves(shapes)}), lists=lists)

@@ -13,6 +13,7 @@ from dpjax._util.validation import fail, is_refusal, is_traced, name_of, summari
 from dpjax.base import MEMBERS, REQUIRED, Model, Records
 from dpjax.models.arguments import is_numeric
 from dpjax.models.data_sets import check_names_free
+from dpjax.models.domains import domain_of
 from dpjax.models.integer_noise import check_integer_noise
 from dpjax.models.losses import check_losses
 from dpjax.models.simulation import position_shapes
@@ -193,16 +194,15 @@ def check_conjugate(model: Model, key: Any, parameters: Any) -> None:
     """Check the sums of counts, and the update and density of the parameters given these."""
     if model.conjugate is None:
         return
-    if model.support is None:
+    domain = domain_of(model)
+    if not domain.is_finite:
         expected, remedy = "a function, because conjugate is given", "List the possible records."
         fail("Model.support", "None", expected, remedy)
     conjugate = model.conjugate
     index, shift, sign = trace_function("conjugate", lambda: conjugate()[:3])
-    size = jax.tree.leaves(trace(model, "support"))[0].shape[0]
-    if index.ndim != 2 or index.shape[0] != size or not jnp.issubdtype(index.dtype, jnp.integer):
-        mismatch(
-            "conjugate", f"places {show(index)}", f"integers [{size}, m]", "List the sums of each possible record."
-        )
+    if index.ndim != 2 or index.shape[0] != domain.size or not jnp.issubdtype(index.dtype, jnp.integer):
+        given, expected = f"places {show(index)}", f"integers [{domain.size}, m]"
+        mismatch("conjugate", given, expected, "List the sums of each possible record.")
     if shift.ndim != 1 or shift.shape != sign.shape:
         given, expected = f"shift {show(shift)}, sign {show(sign)}", "shift and sign of one shape [q]"
         mismatch("conjugate", given, expected, "Give one shift and one sign for each sum.")
@@ -316,16 +316,11 @@ def check_fit(model: Model, release: Any) -> None:
 
 def check_categories(model: Model, statistic: Any) -> None:
     """Raise if a table has categories that no record of the model takes; additional values of records are allowed."""
-    support = {} if model.support is None else model.support()
-    stated = getattr(model.support, "empty", {})
+    domain = domain_of(model)
+    support = domain()
     for part in statistic.statistics if isinstance(statistic, Stacked) else (statistic,):
         if isinstance(part, Cells) and not is_traced(support):
-            check_table(support, part, stated)
-
-
-def discrete_support_of(model: Model) -> Callable[[], Records] | None:
-    """What lists the combinations of the values of discrete fields, if anything does."""
-    return model.mixed.levels if model.mixed is not None else model.discrete_support
+            check_table(support, part, domain.empty)
 
 
 def check_level_names(model: Model, release: Any) -> None:
@@ -339,11 +334,8 @@ def check_level_names(model: Model, release: Any) -> None:
 
 def check_channel(model: Model, release: Any) -> None:
     """Raise if records have categories that their channel does not know, and which it would make impossible."""
-    size, listed = (
-        release.mechanism.sums.categories,
-        model.support or discrete_support_of(model),
-    )
-    support = listed() if size is not None and listed else {}
+    size = release.mechanism.sums.categories
+    support = {} if size is None else domain_of(model)()
     if size is None or release.field not in support or is_traced(support):
         return
     values = np.asarray(support[release.field])

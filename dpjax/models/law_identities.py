@@ -11,7 +11,8 @@ from jax.scipy.stats import norm
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameters, Records
-from dpjax.models.law_moves import LawState, levels_of, record_numbers
+from dpjax.models.domains import domain_of
+from dpjax.models.law_moves import LawState, record_numbers
 from dpjax.models.programs import jit_model
 from dpjax.models.unconstrained import constrain, to_vector
 from dpjax.numerics import leading_size
@@ -135,7 +136,7 @@ def compute_at(key: Key, model: Model, state: LawState) -> dict[str, list[Pair]]
         mean, scale = model.normal_field(parameters)
         (field,) = jax.tree.leaves(records)
         found["normal_field"] = [(norm.logpdf(field, mean, scale), density)]
-    if model.conjugate is not None and model.support is not None and is_short(support := model.support()):
+    if model.conjugate is not None and is_short(support := domain_of(model)()):
         by_counts = of_counts(model.conjugate(), places_of(support, records), parameters)
         found["conjugate"] = [(by_counts, prior + jnp.sum(density))]
     return found
@@ -159,12 +160,13 @@ def places_of(levels: Records, records: Records) -> Array:
 
 def at_levels(model: Model, state: LawState) -> dict[str, list[Pair]]:
     """Every record that is drawn is listed once, and the probabilities of all records add up to 1."""
-    levels = levels_of(model)
+    domain = domain_of(model)
+    levels = domain()
     if not levels or not is_short(levels):
         return {}
     times = jnp.sum(places_of(levels, state.records), axis=1).astype(float)
     pairs = [(times, jnp.ones_like(times))]
-    if model.support is not None:
+    if domain.is_finite:
         total = total_probability(model, state, levels)
         pairs.append((total, jnp.ones_like(total)))
     return {"support": pairs}

@@ -13,12 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.models.checks import discrete_support_of
+from dpjax.models.domains import domain_of
 from dpjax.models.simulation import draw_position
 from dpjax.models.unconstrained import constrain, log_jacobian, to_vector
 from dpjax.numerics import decision_uniforms, leading_size, proper_density, select_indices, tree_where
 
-__all__ = ["MOVES", "Draws", "LawFacts", "LawState", "MoveComparison", "draw_all", "levels_of", "record_numbers"]
+__all__ = ["MOVES", "Draws", "LawFacts", "LawState", "MoveComparison", "draw_all", "record_numbers"]
 
 MOST_LEVELS = 64
 """Largest number of listed values of which one is drawn; of more, so many are chosen by chance."""
@@ -121,12 +121,6 @@ def with_numbers(records: Records, numbers: Array) -> Records:
     return jax.tree.unflatten(structure, list(map(put, leaves, parts)))
 
 
-def levels_of(model: Model) -> Records:
-    """The values [c] that the model lists of all fields, or of some of them; none if it lists nothing."""
-    listed = model.support or discrete_support_of(model)
-    return listed() if listed else {}
-
-
 def accepted(key: Key, proposed: Array, present: Array) -> Array:
     """Whether Metropolis's rule accepts; nothing moves from or to what is impossible."""
     proposed, present = proper_density(proposed), proper_density(present)
@@ -185,7 +179,7 @@ def move_by_joint(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tupl
 def move_records(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tuple[LawState, LawState]:
     """Each record moves given the parameters: its listed fields by their densities, then its other numbers."""
     level_key, number_key = jax.random.split(key)
-    levels, moved = levels_of(model), draws.state
+    levels, moved = domain_of(model)(), draws.state
     if levels:
         moved = LawState(moved.parameters, draw_listed(level_key, model, levels, moved))
     if set(moved.records) - set(levels):

@@ -16,11 +16,11 @@ import numpy as np
 from dpjax._util.validation import check_key, fail
 from dpjax.base import Key, Model
 from dpjax.models.checks import check_model
+from dpjax.models.domains import domain_of
 from dpjax.models.law_features import Label, Scales, features, find_facts, find_scales, labels_of
 from dpjax.models.law_identities import check_identities, rounding
 from dpjax.models.law_moves import MOST_LEVELS, MOVES, LawFacts, LawState, MoveComparison, draw_all
 from dpjax.models.programs import jit_model
-from dpjax.models.record_noise import support_size
 from dpjax.models.simulation import draw_position, position_shapes
 
 __all__ = ["check"]
@@ -93,7 +93,8 @@ def check(key: Key, model: Model) -> dict[str, float]:
     check_identities(identity_key, model, states)
     scales = find_scales(np.random.default_rng(np.asarray(jax.random.key_data(sum_key))), model, states)
     facts = find_facts(model, states)
-    numbers *= min(support_size(model) or 1, MOST_LEVELS)
+    domain = domain_of(model)
+    numbers *= min(domain.size, MOST_LEVELS) if domain.is_finite else 1
     count = int(np.clip(MOST_NUMBERS // numbers, BATCH, NUM_STATES))
     leaves = jax.tree.leaves(shapes.parameters)
     real = bool(leaves) and all(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves)

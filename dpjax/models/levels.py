@@ -11,11 +11,11 @@ from jax.scipy.special import gammaln
 
 from dpjax._util.validation import fail, read_numbers
 from dpjax.base import Array, Parameters, Records
+from dpjax.domain import LARGEST_DOMAIN
 from dpjax.models.bijections import SIMPLEX, Bijection
-from dpjax.models.record_noise import LARGEST_SUPPORT, list_places
 from dpjax.numerics.dirichlet import dirichlet_log_density, dirichlet_log_powers, share_features
 
-__all__ = ["Levels", "list_records", "read_levels"]
+__all__ = ["Levels", "read_levels"]
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,18 @@ class Levels:
         return flags.reshape(self.shape)
 
     @property
-    def sizes(self) -> tuple[int, ...]:
-        """The numbers of levels of the fields of a record: I, and K times J."""
+    def is_short(self) -> bool:
+        """Whether there are few enough records of a class and K levels to list them."""
         num_features, num_classes, num_levels = self.shape
-        return (num_classes, *(num_levels,) * num_features)
+        return num_classes * num_levels**num_features <= LARGEST_DOMAIN
+
+    def __call__(self) -> Records:
+        """Every possible record [c]."""
+        num_features, num_classes, num_levels = self.shape
+        classes, *levels = np.indices((num_classes, *(num_levels,) * num_features)).reshape(1 + num_features, -1)
+        features = np.stack(levels, axis=1)
+        found = np.all(self.flags[np.arange(num_features), classes[:, None], features], axis=1)
+        return {"class": jnp.asarray(classes[found], int), "features": jnp.asarray(features[found], int)}
 
     @property
     def is_whole(self) -> bool:
@@ -123,23 +131,3 @@ def read_levels(possible: Any, shape: tuple[int, ...]) -> Levels:
     if len(rows):
         fail("possible", f"no level of feature {rows[0, 0]} in class {rows[0, 1]}", expected, remedy)
     return Levels(shape, tuple(np.flatnonzero(~flags).tolist()))
-
-
-@dataclass(frozen=True)
-class PossibleRecords:
-    """The function that lists the possible records."""
-
-    levels: Levels
-
-    def __call__(self) -> Records:
-        """Every possible record [c]."""
-        places = list_places(self.levels.sizes)
-        assert places is not None
-        classes, features = places[0], places[1:].T
-        found = np.all(self.levels.flags[np.arange(len(features.T)), classes[:, None], features], axis=1)
-        return {"class": jnp.asarray(classes[found], int), "features": jnp.asarray(features[found], int)}
-
-
-def list_records(levels: Levels) -> PossibleRecords | None:
-    """The function that lists the possible records, or None if there are too many."""
-    return PossibleRecords(levels) if prod(levels.sizes) <= LARGEST_SUPPORT else None

@@ -14,7 +14,7 @@ from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameter
 from dpjax.models.arguments import as_array, as_vector
 from dpjax.models.bijections import SIMPLEX, Bijection, MappedModel
 from dpjax.models.distributions import accept_distributions
-from dpjax.models.levels import Levels, PossibleRecords, list_records, read_levels
+from dpjax.models.levels import Levels, read_levels
 from dpjax.models.priors import may_underflow
 from dpjax.numerics.cells import all_edges, cell_edges, cells_at, count_cells, log_probability, uniforms_within
 from dpjax.numerics.dirichlet import dirichlet_log_density
@@ -144,23 +144,22 @@ class NaiveBayes(MappedModel):
         return log_likelihood(self.levels.within(parameters), summary)
 
     @property
-    def support(self) -> PossibleRecords | None:
+    def support(self) -> Levels | None:
         """Every possible record, unless there are too many."""
-        return list_records(self.levels)
+        return self.levels if self.levels.is_short else None
 
     @property
     def conjugate(self) -> Callable[[], ConjugateCounts] | None:
         """The counts with the parameters integrated out, if the possible records are listed."""
-        return None if self.support is None else self.integrated
+        return self.integrated if self.levels.is_short else None
 
     def integrated(self) -> ConjugateCounts:
         """The sums are the counts of the classes and of the levels, then the totals of both, with negative signs."""
-        assert self.support is not None
         _, num_classes, num_levels = self.features.shape
         shift = jnp.append(self.classes, self.features)
         totals = jnp.append(jnp.sum(self.classes), self.levels.total(self.features))
         return ConjugateCounts(
-            places=sums_of_records(self.support(), num_classes, num_levels),
+            places=sums_of_records(self.levels(), num_classes, num_levels),
             shift=jnp.append(shift, totals),
             sign=jnp.append(jnp.ones_like(shift), -jnp.ones_like(totals)),
             update=lambda key, sums: self.draw_given(key, self.counts_of(sums)),

@@ -1,31 +1,21 @@
 """The noise of records as standard Normal variables, one column per record."""
 
-from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.simulation import position_shapes
 
 __all__ = [
-    "LARGEST_SUPPORT",
     "has_real_fields",
     "has_scores",
-    "level_size",
-    "list_places",
     "num_rows",
     "records_at",
     "scores_of",
-    "support_size",
     "to_columns",
 ]
-
-LARGEST_SUPPORT = 100_000
-"""Largest number of possible records that are listed."""
 
 
 def has_scores(model: Model) -> bool:
@@ -79,22 +69,3 @@ def records_at(model: Model, parameters: Parameters, columns: Array) -> Records:
         start += leaf.size
     noise = model.noncentred.scores.noise(jax.tree.unflatten(structure, normals))
     return model.noncentred.records(parameters, noise)
-
-
-def list_places(sizes: Sequence[int]) -> np.ndarray | None:
-    """The levels [fields, c] of every possible record in C order; None if there are more than `LARGEST_SUPPORT`."""
-    return None if prod(sizes) > LARGEST_SUPPORT else np.indices(sizes).reshape(len(sizes), -1)
-
-
-def support_size(model: Model) -> int | None:
-    """The number of possible records, without listing them; None if the model has no support."""
-    if model.support is None:
-        return None
-    (size,) = {leaf.shape[0] for leaf in jax.tree.leaves(jax.eval_shape(model.support))}
-    return size
-
-
-def level_size(model: Model) -> int:
-    """The number of combinations of the levels of discrete fields among continuous ones."""
-    assert model.mixed is not None
-    return jax.tree.leaves(jax.eval_shape(model.mixed.levels))[0].shape[0]

@@ -12,6 +12,7 @@ from dpjax._util.validation import check_key, check_share, fail, name_of
 from dpjax.base import Array, Key, Records
 from dpjax.data_augmentation.counts.least_squares import estimate_counts, sums_of, variances_of
 from dpjax.mechanisms.base import parts_of
+from dpjax.models.domains import domain_of
 from dpjax.models.simulation import GibbsState, parameter_shapes
 from dpjax.plot.style import (
     OTHER,
@@ -95,15 +96,15 @@ def plot_table(
 
 def check_table(posterior: Posterior) -> tuple[Release, Records]:
     """The release and the possible records [c], or an error if it is not a noisy sum or the model has no support."""
-    release, support = posterior.release, posterior.model.support
+    release, domain = posterior.release, domain_of(posterior.model)
     summed = noisy_sum_of(release)
     if summed is None:
         given = f"a {type(release).__name__} of {', '.join(name_of(part.mechanism) for part in release.parts)}"
         fail("posterior", given, "the posterior of a noisy sum", "Plot tables, histograms and joint releases of them.")
-    if support is None:
+    if not domain.is_finite:
         given = "a model whose records are not of finitely many kinds"
         fail("posterior", given, "a model with a support", "Use posterior.to_arviz() for other quantities.")
-    return summed, support()
+    return summed, domain()
 
 
 def choose_panels(axes: Any, parts: list[np.ndarray]) -> list[Any]:

@@ -20,6 +20,7 @@ from dpjax.diagnostics.warnings import (
     warn_of_poor_mixing,
     with_runs,
 )
+from dpjax.models.domains import domain_of
 from dpjax.models.simulation import free_numbers
 
 if TYPE_CHECKING:
@@ -136,6 +137,6 @@ def advise(posterior: "Posterior") -> str:
 def lacks_interweaving(posterior: "Posterior") -> bool:
     """Whether interweaving is off though it may help; for records with few values its cost outweighs its gain."""
     plan = posterior.plan
-    if plan is None or plan.interweave or posterior.model.support is not None:
+    if plan is None or plan.interweave or domain_of(posterior.model).is_finite:
         return False
     return posterior.problem.interweaving[1]

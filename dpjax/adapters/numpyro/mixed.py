@@ -9,11 +9,11 @@ import numpy as np
 
 from dpjax.adapters.numpyro.floats import on_floats
 from dpjax.adapters.numpyro.forms import form_of
-from dpjax.adapters.numpyro.support import SiteLevels, SiteSupport, levels_of
+from dpjax.adapters.numpyro.support import domain_of_levels, numbers_of
 from dpjax.adapters.numpyro.trace import SiteLayout
 from dpjax.adapters.numpyro.truncation import log_density
 from dpjax.base import Array, MixedRecords, Parameters, Records
-from dpjax.models.record_noise import LARGEST_SUPPORT
+from dpjax.domain import LARGEST_DOMAIN, Domain, LevelNumbers
 
 __all__ = ["Kinds", "find_kinds", "mixed_records"]
 
@@ -24,25 +24,25 @@ class Kinds(NamedTuple):
     Attributes
     ----------
     levels
-        The values of the discrete fields.
+        The domain of the discrete fields.
     shapes
         The names of the continuous fields, and the shapes of their scores.
     """
 
-    levels: SiteSupport
+    levels: Domain
     shapes: tuple[tuple[str, tuple[int, ...]], ...]
 
 
 def find_kinds(layout: SiteLayout) -> Kinds | None:
     """The fields by kind; None unless there are both kinds, with levels to list and noise free of the parameters."""
-    levels: list[SiteLevels] = []
+    levels: dict[str, LevelNumbers] = {}
     shapes: dict[str, tuple[int, ...]] = {}
     is_known: list[bool] = []
 
     def collect(name: str, distribution: Any, value: Array) -> None:
-        found = levels_of(name, distribution, value.dtype)
+        found = numbers_of(distribution, value.dtype)
         if found is not None:
-            levels.append(found)
+            levels[name] = found
             return
         form = form_of(distribution)
         is_real = bool(jnp.issubdtype(value.dtype, jnp.floating))
@@ -50,15 +50,15 @@ def find_kinds(layout: SiteLayout) -> Kinds | None:
         shapes[name] = form.noise(jax.random.key(0), value).shape[1:]
 
     layout.trace_fields(collect)
-    kinds = Kinds(SiteSupport(tuple(levels)), tuple(shapes.items()))
-    return kinds if levels and shapes and all(is_known) and kinds.levels.size <= LARGEST_SUPPORT else None
+    kinds = Kinds(domain_of_levels(levels), tuple(shapes.items()))
+    return kinds if levels and shapes and all(is_known) and kinds.levels.size <= LARGEST_DOMAIN else None
 
 
 def mixed_records(layout: SiteLayout, kinds: Kinds) -> MixedRecords:
     """The records by scores and levels."""
     shapes = dict(kinds.shapes)
     return MixedRecords(
-        levels=kinds.levels.list,
+        levels=kinds.levels,
         num_scores=sum(map(prod, shapes.values())),
         records=lambda parameters, scores, levels: records_at(layout, shapes, parameters, scores, levels),
     )

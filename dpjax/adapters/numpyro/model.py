@@ -22,11 +22,14 @@ from dpjax.adapters.numpyro.noncentred import derive_noncentred, find_effects
 from dpjax.adapters.numpyro.number import build_number_check, has_prior_of_size
 from dpjax.adapters.numpyro.refusals import refuse
 from dpjax.adapters.numpyro.shared import build_log_likelihood, is_shared, tally
-from dpjax.adapters.numpyro.support import LARGEST_SUMMARY, SiteSupport, find_support
+from dpjax.adapters.numpyro.support import LARGEST_SUMMARY, find_domain
 from dpjax.adapters.numpyro.trace import SiteLayout, draw, given, trace_statements, unwrap
 from dpjax.base import Array, Key, MixedRecords, Model, NonCentred, Parameters, Records
+from dpjax.domain import Domain
 from dpjax.models.checks import check_model
+from dpjax.models.domains import domain_of
 from dpjax.models.programs import jit_model
+from dpjax.numerics.cells import count_cells
 
 __all__ = ["from_numpyro"]
 
@@ -128,7 +131,7 @@ class ModelFacts(NamedTuple):
     draws_prior: bool
     effects: tuple[str, ...]
     quantities: tuple[str, ...]
-    support: SiteSupport | None
+    support: Domain | None
     kinds: Kinds | None
     count_field: str | None
     has_shared_counts: bool
@@ -137,7 +140,7 @@ class ModelFacts(NamedTuple):
 
 def find_facts(densities: ModelDensities, exchangeable: bool, effects: tuple[str, ...] | None = None) -> ModelFacts:
     """The facts of a model that was inspected; `effects` are those of the facts, if they are known."""
-    layout, support = densities.layout, find_support(densities.layout)
+    layout, support = densities.layout, find_domain(densities.layout)
     return ModelFacts(
         exchangeable=exchangeable,
         num_records=layout.size if layout.fixed or has_prior_of_size(densities) else None,
@@ -236,9 +239,9 @@ class NumPyroModel(ModelDensities):
         return self.quantities(self.facts.quantities, parameters)
 
     @property
-    def support(self) -> Callable[[], Records] | None:
+    def support(self) -> Domain | None:
         """Every possible record."""
-        return None if self.facts.support is None else self.facts.support.list
+        return self.facts.support
 
     @property
     def mixed(self) -> MixedRecords | None:
@@ -261,21 +264,20 @@ class NumPyroModel(ModelDensities):
     @property
     def is_tallied(self) -> bool:
         """Whether the likelihood takes each of a few possible records once."""
-        support, is_free = self.facts.support, self.exchangeable and not self.layout.fixed
-        return is_free and support is not None and support.size <= LARGEST_SUMMARY
+        domain, is_free = domain_of(self), self.exchangeable and not self.layout.fixed
+        return is_free and domain.is_finite and domain.size <= LARGEST_SUMMARY
 
     def summarize(self, records: Records) -> Any:
         """How often each record occurs, for records that can be counted."""
         if self.is_tallied:
-            assert self.facts.support is not None
-            return self.facts.support.tally(records)
+            domain = domain_of(self)
+            return count_cells(domain.cell(records), domain.size)
         return tally(self.layout.fields[0], records) if self.facts.has_shared_counts else super().summarize(records)
 
     def log_likelihood(self, parameters: Parameters, summary: Any) -> Array:
         """The log-density [] of all records by that summary, which is the count of each possible one [c] if tallied."""
         if self.is_tallied:
-            assert self.facts.support is not None
-            density = self.log_density(parameters, self.facts.support.list())
+            density = self.log_density(parameters, domain_of(self)())
             return jnp.sum(jnp.where(summary > 0, summary * density, 0.0))
         if self.facts.has_shared_counts:
             return build_log_likelihood(self.layout, self.log_density)(parameters, summary)
@@ -330,9 +332,8 @@ def check_total(model: NumPyroModel) -> None:
 @jit_model
 def total_probabilities(model: Model, keys: Key) -> Array:
     """The sum [draw] of the probabilities of all possible records, at draws from the prior."""
-    support = model.support
-    assert support is not None
-    return jax.vmap(lambda key: jnp.sum(jnp.exp(model.log_density(model.sample_prior(key), support()))))(keys)
+    records = domain_of(model)()
+    return jax.vmap(lambda key: jnp.sum(jnp.exp(model.log_density(model.sample_prior(key), records))))(keys)
 
 
 def check_given(fn: Any, arguments: dict[str, Any]) -> None:

@@ -19,11 +19,12 @@ from dpjax._util.pytree import static
 from dpjax._util.validation import fail, is_traced, name_of
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.counts.table import COUNTS, CellLayout, Frozen, Structure, Table, TableSums, lay_out
+from dpjax.domain import LARGEST_DOMAIN
 from dpjax.mechanisms import Gaussian, Independent
 from dpjax.mechanisms.base import Mechanism, parts_of
 from dpjax.models.data_sets import NUMBER, take_number
+from dpjax.models.domains import domain_of
 from dpjax.models.programs import jit_model
-from dpjax.models.record_noise import LARGEST_SUPPORT, support_size
 from dpjax.models.same_parameters import SameParameters
 from dpjax.models.simulation import position_shapes
 from dpjax.numerics.counts import draw_multinomial
@@ -62,19 +63,19 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
     summed = release.summed
     if release.fields or summed is None:
         return f"a {type(release).__name__}", "a release of one summed value", remedy
-    num_cells = support_size(model)
-    if model.support is None or num_cells is None:
-        expected = f"a model whose records take at most {LARGEST_SUPPORT} possible values, which its `support` lists"
+    domain = domain_of(model)
+    if not domain.is_finite:
+        expected = f"a model whose records take at most {LARGEST_DOMAIN} possible values, which its `support` lists"
         return "a model of records without a listed support", expected, remedy
     if not model.exchangeable:
         return "a model of records that are not identically distributed", "exchangeable records", remedy
     if len(summed.value) > len(summed.noisy_sum):
         return f"{len(summed.value)} values of {len(summed.noisy_sum)} sums", "no more values than sums", remedy
-    if obstacle := find_obstacle_of_mechanisms(summed, num_cells):
+    if obstacle := find_obstacle_of_mechanisms(summed, domain.size):
         return *obstacle, remedy
-    if not 1 < num_cells <= LARGEST_SUPPORT:
-        return f"{num_cells} possible records", f"from 2 to {LARGEST_SUPPORT}", remedy
-    if missing := sorted(set(position_shapes(model, 1).records) - set(jax.eval_shape(model.support))):
+    if not 1 < domain.size <= LARGEST_DOMAIN:
+        return f"{domain.size} possible records", f"from 2 to {LARGEST_DOMAIN}", remedy
+    if missing := sorted(set(position_shapes(model, 1).records) - set(domain.fields)):
         return f"fields {missing} that the support does not list", "a support of whole records", remedy
     return None
 
@@ -115,8 +116,7 @@ def prefers_counts(model: Model, release: PrivateRelease) -> bool:
     """Whether counts can stand for the records, and are cheaper or the only latent data that fit."""
     if find_obstacle(model, release):
         return False
-    summed, num_cells = release.summed, support_size(model)
-    assert num_cells is not None
+    summed, num_cells = release.summed, domain_of(model).size
     parts = [mechanism for mechanism, _ in parts_of(summed.mechanism, len(summed.value))]
     if any(part.sums.known or part.sums.reveals for part in parts) or is_unknown(release):
         return True
@@ -232,7 +232,7 @@ def check_number(n: int | UnknownCount) -> None:
 def bind(model: Model, statistic: Any, n: int | UnknownCount, layout: CellLayout) -> tuple[Model, TableSums]:
     """The count model and the statistic, which is the same object for models that differ in their numbers alone."""
     with jax.ensure_compile_time_eval():
-        support = jax.tree.map(np.asarray, model.support())  # type: ignore[misc]
+        support = jax.tree.map(np.asarray, domain_of(model)())
         impossible, conjugate = find_impossible(model, support), conjugate_sums(model)
         structure = Structure(Frozen(support), Frozen(impossible), Frozen(conjugate), statistic, n, layout)
         statistic = lay_out(structure)

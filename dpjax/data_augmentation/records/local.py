@@ -14,7 +14,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.mechanisms.base import draws_latent_normal
 from dpjax.mechanisms.spread import width
-from dpjax.models.record_noise import support_size
+from dpjax.models.domains import domain_of
 from dpjax.models.simulation import init_latent
 from dpjax.numerics import accept, decision_uniforms, proper_density, select_indices, tree_where
 from dpjax.release import LocalRelease
@@ -35,8 +35,8 @@ NOISE_WIDTHS = 6
 
 def build_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     """A kernel that leaves p(records | parameters, release) invariant: exact draws if possible, else Metropolis."""
-    num_cells = support_size(model)
-    if num_cells is not None and num_cells <= MAX_SUPPORT:
+    domain = domain_of(model)
+    if domain.is_finite and domain.size <= MAX_SUPPORT:
         return build_finite_kernel(model, release)
     if model.normal_field is not None and draws_latent_normal(release.channel):
         return build_normal_kernel(model, release)
@@ -47,8 +47,7 @@ def build_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
 
 def build_finite_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     """Exact draws from p(records | parameters, release) by enumeration of the possible records [c]."""
-    assert model.support is not None
-    support = model.support()
+    support = domain_of(model)()
     # The channel does not change: its log-densities [n, c] are computed once, when the kernel is built.
     log_channel = release.log_densities_of_support(support)
 

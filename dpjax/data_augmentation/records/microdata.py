@@ -28,8 +28,7 @@ from dpjax.data_augmentation.records.local import MAX_SUPPORT
 from dpjax.data_augmentation.records.proposals import check_noisy
 from dpjax.data_augmentation.records.whole_numbers import check_density_falls
 from dpjax.mechanisms.base import draws_latent_normal
-from dpjax.models.checks import discrete_support_of
-from dpjax.models.record_noise import support_size
+from dpjax.models.domains import domain_of
 from dpjax.models.simulation import init_latent, parameter_shapes, position_shapes
 from dpjax.numerics import accept, decision_uniforms, leading_size, proper_density, select_indices, tree_where
 from dpjax.release import Microdata, Release
@@ -127,9 +126,9 @@ def split_hidden(
     model: Model, release: Microdata, hidden: dict[str, Any]
 ) -> tuple[list[Records], dict[str, jax.ShapeDtypeStruct]]:
     """The possible values of hidden fields, for groups of these, and the other hidden fields."""
-    size = support_size(model)
-    if model.support is not None and size is not None and size <= MAX_SUPPORT:
-        return [model.support()], {}
+    domain = domain_of(model)
+    if domain.is_finite and domain.size <= MAX_SUPPORT:
+        return [domain()], {}
     groups = list(group_levels(list_levels(model, release, hidden)))
     return groups, {name: leaf for name, leaf in hidden.items() if not any(name in group for group in groups)}
 
@@ -160,8 +159,7 @@ def list_levels(model: Model, release: Microdata, hidden: dict[str, Any]) -> lis
     """The possible values [c] of hidden fields: those that the model lists together, and of others by their channel."""
     # What the model's code lists without its numbers is known while a program is traced, and then can be shortened.
     with jax.ensure_compile_time_eval():
-        listed = model.support or discrete_support_of(model)
-        levels = listed() if listed else {}
+        levels = domain_of(model)()
     found = [distinct({name: leaf for name, leaf in levels.items() if name in hidden}, levels)] if levels else []
     for name, leaf in hidden.items():
         if name in levels:

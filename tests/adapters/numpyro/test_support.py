@@ -12,8 +12,10 @@ from numpyro.distributions import constraints
 from scipy import stats
 
 import dpjax
-from dpjax.adapters.numpyro.support import SiteLevels, SiteSupport
+from dpjax.adapters.numpyro.support import domain_of_levels
 from dpjax.base import Model
+from dpjax.domain import LevelNumbers
+from dpjax.numerics.cells import count_cells
 
 LEVELS = (3, 4, 2)
 DESIGN = np.random.default_rng(0).normal(size=(60, 5))
@@ -170,13 +172,13 @@ def signs(n: int) -> None:
 def test_records_are_counted_at_their_own_value(values: tuple[float, ...]) -> None:
     levels = {"x": np.array([1, 0]), "y": np.asarray(jnp.asarray(values))}
     places = np.random.default_rng(0).integers(0, [[2], [len(values)]], (2, 30))
-    support = SiteSupport(
-        tuple(SiteLevels(name, tuple(field.tolist()), field.dtype.str) for name, field in levels.items())
+    domain = domain_of_levels(
+        {name: LevelNumbers(tuple(field.tolist()), field.dtype.str) for name, field in levels.items()}
     )
-    counts = jax.jit(support.tally)(
+    counts = jax.jit(lambda records: count_cells(domain.cell(records), domain.size))(
         {name: jnp.asarray(levels[name][place]) for name, place in zip("xy", places, strict=True)}
     )
-    expected = np.bincount(np.ravel_multi_index(places, (2, len(values))), minlength=support.size)
+    expected = np.bincount(np.ravel_multi_index(places, (2, len(values))), minlength=domain.size)
     np.testing.assert_array_equal(counts, expected)
 
 
