@@ -12,7 +12,7 @@ from jax.tree_util import GetAttrKey, register_pytree_with_keys
 from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import fail
 
-__all__ = ["Given", "PyTree", "frozen_pytree", "static"]
+__all__ = ["Given", "PyTree", "frozen_pytree", "signature", "static"]
 
 Node = TypeVar("Node")
 
@@ -58,6 +58,12 @@ class Given:
             return self
         given = getattr(node.functions, self.name)
         return getattr(super(kind, node), self.name) if given is None else given
+
+
+def signature(tree: Any, axis: int = 0) -> Any:
+    """The structure of a tree, and the types and shapes of its arrays from an axis on."""
+    arrays = [leaf if hasattr(leaf, "shape") else np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
+    return jax.tree.structure(tree), [(leaf.dtype, leaf.shape[axis:]) for leaf in arrays]
 
 
 def are_equal(one: Any, other: object) -> bool:

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.jit import jit_unoptimized
+from dpjax._util.pytree import signature
 from dpjax._util.validation import fail
 from dpjax.base import Array, Imputation, Key, Model
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
@@ -295,7 +296,7 @@ def check_releases(releases: Any) -> list[PrivateRelease]:
         if not is_release(release):
             given = f"{type(release).__name__} in place {number}"
             fail("releases", given, "dpjax.Release or dpjax.LocalRelease", "Pass releases only.", error=TypeError)
-        if form(release) != form(releases[0]):
+        if signature(release) != signature(releases[0]):
             expected = "releases of one statistic, mechanism and n, with values of one shape and type"
             remedy = "Make a batch of each kind."
             fail("releases", f"release {number}, which is of another kind than release 0", expected, remedy)
@@ -305,17 +306,11 @@ def check_releases(releases: Any) -> list[PrivateRelease]:
 def check_formed(formed: list[PrivateRelease]) -> list[PrivateRelease]:
     """The releases in the form of their latent data, or an error where that form is not the same for all."""
     for number, release in enumerate(formed):
-        if form(release) != form(formed[0]):
+        if signature(release) != signature(formed[0]):
             given = f"release {number}, whose known totals, or fitted coefficients, are others than those of release 0"
             remedy = "Make a batch of each, or impute records: dpjax.imwg()."
             fail("releases", given, "the same sums of counts, for which counts are moved", remedy)
     return formed
-
-
-def form(release: PrivateRelease) -> Any:
-    """The structure of a release, and the shapes and types of its numbers."""
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(release)]
-    return jax.tree.structure(release), [(leaf.shape, leaf.dtype) for leaf in leaves]
 
 
 def stack(trees: list[Any]) -> Any:

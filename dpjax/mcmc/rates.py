@@ -58,7 +58,7 @@ LEAST_DRAWS = 0.5
 """Fewest effective draws of a step, in units of what a sweep gives: draws that are kept are of some use, too."""
 
 
-class Costs(NamedTuple):
+class CostsOfOneCore(NamedTuple):
     """Costs in units of a proposal, which draws n records and adds up their statistic once.
 
     Measured on one CPU core in float64, in these units. Sweeps of a regression of 100 records: 6.0, without
@@ -218,7 +218,7 @@ class Prices(NamedTuple):
     def of_step(self, rates: Rates) -> float:
         """The cost of a step."""
         part = self.sweep * (PART_COST if rates.parts < NUM_PARTS else 1)
-        return (rates.sweeps * part + rates.refreshes * self.refresh) / PERIOD + Costs().step
+        return (rates.sweeps * part + rates.refreshes * self.refresh) / PERIOD + CostsOfOneCore().step
 
     def multiple_of(self, rates: Rates, multiple: int) -> Rates:
         """A multiple of rates; the fewest refreshes are as many as cost little beside the sweeps."""

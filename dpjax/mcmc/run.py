@@ -19,7 +19,7 @@ from dpjax.data_augmentation.records.unknown_number import check_room
 from dpjax.data_augmentation.refresh import Rates, RefreshTuning, prior_alone
 from dpjax.data_augmentation.sweep import build_sweep
 from dpjax.mcmc.draws import Draw, average
-from dpjax.mcmc.rates import Costs, adapt_refresh, rates_to_try
+from dpjax.mcmc.rates import CostsOfOneCore, adapt_refresh, rates_to_try
 from dpjax.mcmc.step import Chains, build_step
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
@@ -275,7 +275,7 @@ class PosteriorRun(Run):
             tuning = fitted._replace(step_size=tuning.step_size)
             tuning = self.adapt_step(status.segment + 1, tuning, gather_to_host(self.mesh, status.chains.state))
         if refresh is not None:
-            costs, tried = Costs().of(model, plan, n), rates_to_try(plan, n)
+            costs, tried = CostsOfOneCore().of(model, plan, n), rates_to_try(plan, n)
             place = place_of(status.segment, tried)
             refresh = adapt_refresh(refresh, fitted, tried, place, draws, status.draws.info, segment.thin, costs)
         return Kernel(plan, tuning, refresh)

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.pytree import signature
 from dpjax._util.validation import fail, is_refusal, is_traced, name_of, summarize_error
 from dpjax.base import MEMBERS, REQUIRED, Model, Records
 from dpjax.models.arguments import is_numeric
@@ -268,12 +269,6 @@ def check_same(name: str, value: Any, wanted: Any, what: str) -> None:
 def one_record(field: Any) -> Any:
     """The shape of a field without its leading axis."""
     return jax.ShapeDtypeStruct(field.shape[1:], field.dtype)
-
-
-def signature(value: Any) -> tuple[Any, ...]:
-    """The structure of a tree and the shapes and dtypes of its arrays."""
-    leaves, structure = jax.tree.flatten(value)
-    return structure, [(leaf.shape, leaf.dtype) for leaf in leaves]
 
 
 def shape_of(value: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from dpjax._util.pytree import signature
 from dpjax._util.validation import fail
 from dpjax.runtime.identity import identify
 
@@ -96,16 +97,10 @@ def compared_parts(run: Any, other: Any) -> dict[str, Any]:
         "plan": plan if plan is None else (kind_of(plan.imputation), plan.interweave, plan.parameter_kernel),
         "approximate": run.approximate,
         **asked,
-        **{name: shapes_of(tree) for name, tree in kept.items()},
+        **{name: signature(tree, axis=1) for name, tree in kept.items()},
     }
 
 
 def kind_of(imputation: Any) -> Any:
     """The type of an imputation whose options are compared by name; what a function of the user's own consists of."""
     return type(imputation) if is_dataclass(imputation) else identify("imputation", imputation)
-
-
-def shapes_of(tree: Any) -> Any:
-    """The structure of arrays, and their types and shapes but for the number of chains."""
-    leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
-    return jax.tree.structure(tree), [(leaf.dtype, leaf.shape[1:]) for leaf in leaves]

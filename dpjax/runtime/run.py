@@ -292,14 +292,13 @@ def is_interrupted(name: str, run: Run, status: Status, file: PeriodicCheckpoint
     return True
 
 
-def next_length(length: int, seconds: float) -> int:
-    """How many draws the next chunk makes, after one of `length` took `seconds`.
+def next_length(length: int, seconds: float, wanted: float = TARGET_SECONDS, growth: float = FASTEST_GROWTH) -> int:
+    """How many draws the next chunk makes, to take the seconds wanted after one of `length` took `seconds`.
 
-    It aims at four moves of the bar a second. The first chunk of a program includes its compilation, so the growth is
-    bounded rather than the first time believed. Draws do not depend on the lengths.
+    By default it aims at four moves of the bar a second. The first chunk of a program includes its compilation, so the
+    growth is bounded rather than the first time believed. Draws do not depend on the lengths.
     """
-    ratio = TARGET_SECONDS / max(seconds, 1e-9)
-    return max(1, int(length * min(ratio, FASTEST_GROWTH)))
+    return max(1, int(length * min(wanted / max(seconds, 1e-9), growth)))
 
 
 def check_run(

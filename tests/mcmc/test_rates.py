@@ -13,7 +13,7 @@ from dpjax.mcmc.rates import (
     FLOOR_COST,
     MARGIN,
     PART_COST,
-    Costs,
+    CostsOfOneCore,
     best_rates,
     choose_rates,
     count_accepted,
@@ -71,7 +71,7 @@ def test_draws_keep_their_worth():
 
 
 def test_costs_follow_the_plan(model, release):
-    plan, costs = augment(model, release).plan, Costs()
+    plan, costs = augment(model, release).plan, CostsOfOneCore()
     alone = costs.of_sweep(replace(plan, interweave=False), 100)
     assert costs.of_sweep(plan, 100) == alone + costs.interweaving
     moved = costs.of_sweep(replace(plan, noise="moved by surrogate"), 2_000)
@@ -85,7 +85,7 @@ def test_costs_follow_the_plan(model, release):
 def test_too_few_draws_choose_nothing(model, release):
     refresh, costs = (
         prior_alone(model)._replace(prior_share=jnp.array(0.1)),
-        Costs().of(model, augment(model, release).plan, 100),
+        CostsOfOneCore().of(model, augment(model, release).plan, 100),
     )
     assert measure(refresh, 0, {"mean": np.zeros((4, 30))}, 1) is refresh
     rng = np.random.default_rng(2)
@@ -99,7 +99,7 @@ def test_too_few_draws_choose_nothing(model, release):
 
 def test_refreshes_that_are_never_accepted_stop(model, release):
     """None of 600 was: no more are made, unless draws are worth more with them; of too few nothing is concluded."""
-    refresh, costs = prior_alone(model), Costs().of(model, augment(model, release).plan, 100)
+    refresh, costs = prior_alone(model), CostsOfOneCore().of(model, augment(model, release).plan, 100)
 
     def rates_after(made, accepted, kept=(-1.0, -1.0, -1.0), share=1.0):
         info = {"num_refreshes": np.full((4, 10), made), "refresh_acceptance_rate": np.full((4, 10), accepted)}

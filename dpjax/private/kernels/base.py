@@ -6,6 +6,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import jax
 from jax.flatten_util import ravel_pytree
 
+from dpjax._util.pytree import signature
 from dpjax._util.validation import check_function, describe, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.accounting.query import Query, check_queries
@@ -23,7 +24,6 @@ __all__ = [
     "check_contract",
     "make_kernel",
     "ravel",
-    "signature",
 ]
 
 
@@ -186,11 +186,6 @@ def check_contract(kernel: PrivateKernel) -> None:
     if signature(moved) != signature(state) or not isinstance(info, KernelInfo):
         given, expected = f"a step that returns {(moved, info)}", f"a state like {state} and a private.KernelInfo"
         fail("kernel", given, expected, "Keep structure, shapes and types from step to step.", error=TypeError)
-
-
-def signature(tree: Any) -> Any:
-    """The structure, shapes and types of a tree."""
-    return jax.tree.structure(tree), [(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(tree)]
 
 
 def build_answer(noise: Noise, key: Key) -> Answer:

@@ -21,6 +21,7 @@ from dpjax.private.kernels.base import NotPrivate, PrivateKernel, ravel
 from dpjax.private.targets.target import Target
 from dpjax.runtime.chunk import CHAIN_AXES, Chunk, Steps, make_draws
 from dpjax.runtime.devices import over_devices, place
+from dpjax.runtime.run import next_length
 
 __all__ = [
     "STANDS_STILL",
@@ -141,7 +142,7 @@ def finish(
                 drawn = time.perf_counter()
                 save(status)
                 overhead = charged - began + time.perf_counter() - drawn
-                length = next_length(run, length, drawn - charged, overhead)
+                length = next_part(run, length, drawn - charged, overhead)
         except (Exception, KeyboardInterrupt) as error:
             return status, error
     return status, None
@@ -203,15 +204,10 @@ def as_drawn(buffers: PrivateDraw, number: int) -> PrivateDraw:
     return jax.tree.map(lambda leaf: np.swapaxes(np.asarray(leaf)[:number], 0, 1), buffers)
 
 
-def next_length(run: PrivateRun, length: int, seconds: float, overhead: float) -> int:
-    """How many iterations the next part makes, after one of `length` took so long and was charged and saved so long.
-
-    The time of the first includes its compilation, so growth is bounded rather than the first time believed. Draws do
-    not depend on the lengths.
-    """
+def next_part(run: PrivateRun, length: int, seconds: float, overhead: float) -> int:
+    """How many iterations the next part makes, after one of `length` took so long and was charged and saved so long."""
     wanted = max(SECONDS_OF_PART, overhead / COST_OF_CHARGE)
-    draws = length // run.thin * min(wanted / max(seconds, 1e-9), GROWTH)
-    return run.thin * max(1, min(int(draws), run.capacity))
+    return run.thin * min(next_length(length // run.thin, seconds, wanted, GROWTH), run.capacity)
 
 
 def to_host(tree: Any) -> Any:

@@ -6,9 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.pytree import signature
 from dpjax._util.validation import fail
 from dpjax.private.arguments import check_numbers
-from dpjax.private.kernels.base import NotPrivate, PrivateKernel, signature
+from dpjax.private.kernels.base import NotPrivate, PrivateKernel
 from dpjax.private.runs.draws import PrivateDraws
 from dpjax.private.runs.run import PrivateStatus, RunTotals, log_priors, open_status, start_chains, to_device
 

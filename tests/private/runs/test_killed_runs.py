@@ -73,7 +73,7 @@ def finish(folder: Path, num_iterations: int) -> private.PrivateDraws:
 @pytest.mark.parametrize("kills", [6, pytest.param(24, marks=pytest.mark.slow)])
 def test_death_at_any_call_charges_one_part_twice_at_most(tmp_path, monkeypatch, kills):
     """Each run is killed once, at a call that changes a file of ledger or checkpoint, and started again."""
-    monkeypatch.setattr(run_module, "next_length", lambda run, *_: 2 * run.thin)
+    monkeypatch.setattr(run_module, "next_part", lambda run, *_: 2 * run.thin)
     whole = private.sample(KEY, WALK, STARTS, ledger(AMPLE), num_iterations=8)
     (tmp_path / "alive").mkdir()
     with dying(100_000) as clock:
