@@ -14,7 +14,7 @@ from dpjax._util.spelling import takes_num_draws
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.problem import draw_number
-from dpjax.data_augmentation.summed_out import MarginalLikelihood, can_sum_out, sum_out
+from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out, try_sum_out
 from dpjax.data_augmentation.summed_out.likelihood import MOST_LEFT_OUT, in_words, left_out_at
 from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import QUANTILES, Summary, check_quantiles, quantile_name, tabulate
@@ -150,8 +150,8 @@ def importance_sample(
     check_prior_is_drawn(model)
     labels = model.entry_labels(release.level_names | model.level_names)
     with Progress(progress) as bar:
-        if can_sum_out(model, release):
-            draws, log_weights, _, left_out = weigh_alone(key, model, release, num_samples, bar)
+        if (likelihood := try_sum_out(model, release)) is not None:
+            draws, log_weights, _, left_out = weigh_alone(key, model, release, likelihood, num_samples, bar)
         else:
             check_drawn_whole(release)
             model, release = draw_number(model, release)
@@ -174,14 +174,19 @@ def importance_sample(
 
 
 def weigh_alone(
-    key: Key, model: Model, release: PrivateRelease, num_samples: int, bar: Progress
+    key: Key,
+    model: Model,
+    release: PrivateRelease,
+    likelihood: MarginalLikelihood,
+    num_samples: int,
+    bar: Progress,
 ) -> tuple[dict[str, np.ndarray], np.ndarray, MarginalLikelihood, float]:
     """Draws [draw, ...] from the prior, their log-likelihoods [draw], and what sums leave out at the heaviest of them.
 
     If that is too much, windows of whole numbers are fitted to these draws, and all are weighed again.
     """
     bar.say(PREPARING)
-    likelihood, left_out = sum_out(model, release), 0.0
+    left_out = 0.0
     for attempt in range(MOST_ATTEMPTS):
         batch = max(1, BATCH_NUMBERS // likelihood.terms.size)
         drawn = weigh_by(model, num_samples, batch, key, likelihood)

@@ -34,7 +34,7 @@ from dpjax.data_augmentation.records.unknown_number import rows_of, with_capacit
 from dpjax.data_augmentation.summed_out import (
     MarginalLikelihood,
     SummedOut,
-    prefers_sums,
+    preferred_sums,
     sum_out,
     summed_out,
     summed_state,
@@ -195,9 +195,13 @@ def augment(
     if not (interweave is None or isinstance(interweave, bool)):
         remedy = "None takes what the model allows."
         fail("interweave", repr(interweave), "True, False or None", remedy, error=TypeError)
+    likelihood = None
     if imputation in (None, "auto") and interweave is None:
-        imputation = cheaper_than_records(model, release, allow_counts, allow_sums) or imputation
-    problem = impute_by(model, release, imputation)
+        if allow_counts and prefers_counts(model, release):
+            imputation = counts()
+        elif allow_sums and (likelihood := preferred_sums(model, release)) is not None:
+            imputation = summed_out()
+    problem = impute_by(model, release, imputation, likelihood)
     own = problem.plan.own_latent_data
     if parameter_kernel is not None and own is not None:
         problem = problem.planned(imputation=own.given_parameters())
@@ -211,17 +215,18 @@ def augment(
     )
 
 
-def cheaper_than_records(
-    model: Model, release: PrivateRelease, allow_counts: bool, allow_sums: bool
-) -> Imputation | None:
-    """What takes the place of imputed records by default; None if nothing does."""
-    if allow_counts and prefers_counts(model, release):
-        return counts()
-    return summed_out() if allow_sums and prefers_sums(model, release) else None
-
-
-def impute_by(model: Model, release: PrivateRelease, choice: Imputation | str | None) -> Problem:
+def impute_by(
+    model: Model,
+    release: PrivateRelease,
+    choice: Imputation | str | None,
+    likelihood: MarginalLikelihood | None = None,
+) -> Problem:
     """The problem whose plan has the imputation for a choice, the model's own update, and no interweaving.
+
+    Parameters
+    ----------
+    likelihood
+        That of the parameters alone, if it is known already.
 
     Raises
     ------
@@ -231,6 +236,8 @@ def impute_by(model: Model, release: PrivateRelease, choice: Imputation | str | 
     """
     problem = problem_of(model, release, SweepPlan(choose_imputation(release, choice), False, None))
     check_number_known(problem.release)
+    if isinstance(problem.plan.imputation, SummedOut):
+        return replace(problem, likelihood=likelihood or problem.plan.imputation.sum_out(model, release))
     if not callable(problem.kernel):
         given = f"{show(problem.plan.imputation)}, which returns {name_of(problem.kernel)}"
         fail("imputation", given, "a function that returns a kernel", "See dpjax.base.Imputation.", error=TypeError)

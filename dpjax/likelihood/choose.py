@@ -18,7 +18,7 @@ from dpjax.data_augmentation.counts import counts
 from dpjax.data_augmentation.counts.form import find_obstacle, prefers_counts
 from dpjax.data_augmentation.plan import check_tuned
 from dpjax.data_augmentation.problem import Problem, impute_by
-from dpjax.data_augmentation.summed_out import SummedOut, can_sum_out, summed_out
+from dpjax.data_augmentation.summed_out import MarginalLikelihood, SummedOut, sum_out, summed_out, try_sum_out
 from dpjax.likelihood.approximate import Approximate, scale_rules
 from dpjax.likelihood.imputed import Imputed
 from dpjax.likelihood.other_starts import far_starts
@@ -40,8 +40,8 @@ __all__ = ["Method", "Opened", "check_inputs", "choose_method", "open_surface"]
 
 Method = Literal["auto", "imputation", "clt"]
 
-Form = Literal["sums", "imputation", "clt"]
-"""How the likelihood is computed: with the records summed out, by chains of imputation, or by a Normal sum."""
+Form = MarginalLikelihood | Literal["imputation", "clt"]
+"""How the likelihood is computed: with the records summed out as here, by chains of imputation, or by a Normal sum."""
 
 RECORDS_FOR_NORMAL_SUM = 1_000
 """Smallest number of records that are not imputed one by one if their sum can be taken to be Normal. With a thousand
@@ -106,10 +106,11 @@ def choose_method(model: Model, release: PrivateRelease, method: Method, imputat
         check_clt(model, release)
         return "clt"
     # The derivatives of records beside totals are not those of rows, one by one.
-    beside_totals = bool(release.fields) and release.summed is not None
-    asked = asks_for_sums(imputation) or (method == "auto" and imputation is None and can_sum_out(model, release))
-    if asked and not beside_totals:
-        return "sums"
+    if not release.fields or release.summed is None:
+        if asks_for_sums(imputation):
+            return sum_out(model, release)
+        if method == "auto" and imputation is None and (found := try_sum_out(model, release)) is not None:
+            return found
     if release.fields and release.local is None:
         given = "Microdata whose records are not summed out"
         remedy = "Leave method and imputation out; or use dpjax.sample, with a wide prior if none is wanted."
@@ -165,8 +166,8 @@ def open_surface(
     start = None if initial is None else check_parameters("initial", model, initial)
     if method == "clt":
         return open_approximate(key, model, release, start)
-    if method == "sums":
-        return open_summed(key, model, release, start)
+    if isinstance(method, MarginalLikelihood):
+        return open_summed(key, model, release, method, start)
     problem = choose_latent(model, release, imputation)
     model, release, held = problem.model, problem.release, problem.conditional_imputation
     surface = Imputed(model=model, release=release, imputation=held, num_chains=num_chains)
@@ -179,10 +180,11 @@ def open_surface(
     return Opened(surface, np.mean(vectors, axis=0, keepdims=True), chains, others)
 
 
-def open_summed(key: Key, model: Model, release: PrivateRelease, start: Parameters | None) -> Opened:
+def open_summed(
+    key: Key, model: Model, release: PrivateRelease, likelihood: MarginalLikelihood, start: Parameters | None
+) -> Opened:
     """The likelihood with the records summed out, at a start or else the most likely of some draws from the prior."""
-    problem = impute_by(model, release, summed_out())
-    surface = Summed(model=problem.model, release=problem.release, likelihood=problem.swept_release)
+    surface = Summed(model=model, release=release, likelihood=likelihood)
     if start is not None:
         return Opened(surface, np.asarray(to_vector(model, start)[0], float)[None], None)
     vectors = find_likely(key, surface)

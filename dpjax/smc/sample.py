@@ -156,7 +156,8 @@ def run_until_sums_reach(
     Windows of whole numbers are then fitted to those draws; before the first run, to likely draws from the prior.
     """
     if problem.plan.sums_out and problem.swept_release.is_approximate:
-        *_, likelihood, _ = weigh_alone(key, problem.model, problem.release, NUM_PILOTS, bar)
+        given = problem.model, problem.release, problem.swept_release
+        *_, likelihood, _ = weigh_alone(key, *given, NUM_PILOTS, bar)
         problem = replace(problem, likelihood=likelihood)
     for attempt in range(MOST_ATTEMPTS):
         release = problem.swept_release

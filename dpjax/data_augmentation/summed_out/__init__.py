@@ -2,8 +2,7 @@
 
 from dpjax.data_augmentation.summed_out.imputation import (
     SummedOut,
-    can_sum_out,
-    prefers_sums,
+    preferred_sums,
     summed_out,
     summed_state,
 )
@@ -13,17 +12,18 @@ from dpjax.data_augmentation.summed_out.likelihood import (
     sum_out,
     sum_out_each,
     thin,
+    try_sum_out,
 )
 
 __all__ = [
     "MarginalLikelihood",
     "SummedOut",
-    "can_sum_out",
     "marginal_likelihood",
-    "prefers_sums",
+    "preferred_sums",
     "sum_out",
     "sum_out_each",
     "summed_out",
     "summed_state",
     "thin",
+    "try_sum_out",
 ]

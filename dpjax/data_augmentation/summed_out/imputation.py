@@ -9,13 +9,11 @@ import jax.numpy as jnp
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
 from dpjax.data_augmentation.parameters.centred import has_gradients
-from dpjax.data_augmentation.summed_out.likelihood import MarginalLikelihood, obstacle_to_sums, sum_out
-from dpjax.data_augmentation.summed_out.terms import NotSummableError
+from dpjax.data_augmentation.summed_out.likelihood import MarginalLikelihood, sum_out, try_sum_out
 from dpjax.models.simulation import GibbsState, init_latent, parameter_shapes
 from dpjax.release import PrivateRelease
-from dpjax.release.microdata import as_microdata
 
-__all__ = ["SummedOut", "can_sum_out", "prefers_sums", "summed_out", "summed_state"]
+__all__ = ["SummedOut", "preferred_sums", "summed_out", "summed_state"]
 
 
 @dataclass(frozen=True)
@@ -38,10 +36,7 @@ class SummedOut:
 
     def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
         """Exact draws from p(records | parameters, release), but for what windows of whole numbers leave out."""
-        if is_traced((model, release)):
-            remedy = "Use dpjax.sample, or dpjax.imwg()."
-            fail("imputation", "summed_out()", "one that imputes the records, as many releases run at once", remedy)
-        likelihood = sum_out(model, release)
+        likelihood = self.sum_out(model, release)
 
         def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
             del latent
@@ -49,6 +44,13 @@ class SummedOut:
             return init_latent(release, records), drawn_exactly(release.n)
 
         return step
+
+    def sum_out(self, model: Model, release: PrivateRelease) -> MarginalLikelihood:
+        """The likelihood of the parameters alone, or an error if there is none, or a program is being traced."""
+        if is_traced((model, release)):
+            remedy = "Use dpjax.sample, or dpjax.imwg()."
+            fail("imputation", "summed_out()", "one that imputes the records, as many releases run at once", remedy)
+        return sum_out(model, release)
 
 
 def summed_state(
@@ -89,27 +91,13 @@ def summed_out() -> SummedOut:
     return SummedOut()
 
 
-def prefers_sums(model: Model, release: PrivateRelease) -> bool:
-    """Whether the records are summed out by default: if they can be, and no exact update of the parameters is lost."""
-    if model.update is not None or not parameter_shapes(model):
-        return False
-    leaves = jax.tree.leaves(parameter_shapes(model))
-    real = all(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in leaves)
-    possible = real and can_sum_out(model, release)
-    return possible and (has_gradients(model) or sum(x.size for x in leaves) == 1)
+def preferred_sums(model: Model, release: PrivateRelease) -> MarginalLikelihood | None:
+    """The likelihood by which the records are summed out by default; None where they are imputed.
 
-
-def can_sum_out(model: Model, release: PrivateRelease) -> bool:
-    """Whether what is hidden of each record can be summed over."""
-    return not obstacle_to_sums(model, release) and has_room(model, release)
-
-
-def has_room(model: Model, release: PrivateRelease) -> bool:
-    """Whether sums over windows as wide as the noise are not too long, and totals of groups are plain sums."""
-    if model.count_field is None and as_microdata(release).summed is None:
-        return True
-    try:
-        sum_out(model, release)
-    except NotSummableError:
-        return False
-    return True
+    They are summed out if they can be, and no exact update of the parameters is lost.
+    """
+    shapes = jax.tree.leaves(parameter_shapes(model))
+    if model.update is not None or not shapes or not all(jnp.issubdtype(x.dtype, jnp.floating) for x in shapes):
+        return None
+    found = try_sum_out(model, release)
+    return found if found is not None and (has_gradients(model) or sum(x.size for x in shapes) == 1) else None

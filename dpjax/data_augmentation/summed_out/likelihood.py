@@ -16,7 +16,7 @@ from dpjax.data_augmentation.records.microdata import cross, hidden_fields, spli
 from dpjax.data_augmentation.summed_out.groups import GroupedTerms
 from dpjax.data_augmentation.summed_out.normal_fields import NormalFields, are_normal
 from dpjax.data_augmentation.summed_out.rows import Rows, group_each, group_records
-from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, Terms, Windows
+from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, NotSummableError, Terms, Windows
 from dpjax.data_augmentation.summed_out.totals import GroupTotals, check_straight, find_totals, limited
 from dpjax.data_augmentation.summed_out.trees import with_totals
 from dpjax.data_augmentation.summed_out.windows import first_windows, fit_windows, thin_windows
@@ -29,7 +29,15 @@ from dpjax.numerics import leading_size
 from dpjax.release import Microdata, PrivateRelease
 from dpjax.release.microdata import as_microdata
 
-__all__ = ["MarginalLikelihood", "marginal_likelihood", "obstacle_to_sums", "sum_out", "sum_out_each", "thin"]
+__all__ = [
+    "MarginalLikelihood",
+    "marginal_likelihood",
+    "obstacle_to_sums",
+    "sum_out",
+    "sum_out_each",
+    "thin",
+    "try_sum_out",
+]
 
 MAX_COMBINATIONS = 1024
 """Most combinations of the hidden values of a record."""
@@ -212,6 +220,24 @@ def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None
     if found := obstacle_to_sums(model, release):
         expected = "values of single records, of which what is hidden can be listed"
         fail("release", found, expected, "Impute the records: dpjax.sample(..., imputation=dpjax.imwg()).")
+    return sum_freely(model, release, parameters)
+
+
+def try_sum_out(model: Model, release: PrivateRelease) -> MarginalLikelihood | None:
+    """The likelihood with windows as wide as the noise, or None if the records cannot be summed out.
+
+    Such windows can be too long for all records, or for the totals of their groups.
+    """
+    if obstacle_to_sums(model, release):
+        return None
+    try:
+        return sum_freely(model, release, None)
+    except NotSummableError:
+        return None
+
+
+def sum_freely(model: Model, release: PrivateRelease, parameters: Parameters | None) -> MarginalLikelihood:
+    """The likelihood where nothing is in the way of sums."""
     people = as_microdata(release)
     if people.summed is not None:
         return sum_out_beside_totals(model, people, parameters)

@@ -14,7 +14,7 @@ from scipy import integrate, special, stats
 import dpjax
 from dpjax._util.hoist import hoist
 from dpjax.data_augmentation.problem import augment
-from dpjax.data_augmentation.summed_out import can_sum_out, windows
+from dpjax.data_augmentation.summed_out import likelihood as likelihood_module, try_sum_out, windows
 from dpjax.data_augmentation.summed_out.likelihood import error_of_thinning
 from dpjax.data_augmentation.summed_out.rows import group_records
 from dpjax.data_augmentation.summed_out.windows import Reach, first_windows, make_windows, thin_windows
@@ -69,6 +69,15 @@ def test_a_value_far_from_the_model_is_right_and_the_bound_says_when_windows_mus
     assert float(narrow.left_out(near)) > np.expm1(off)
     np.testing.assert_allclose(fitted(near), expected, rtol=1e-5)
     assert float(fitted.left_out(near)) < 1e-6
+
+
+def test_a_call_sums_the_records_out_once(model, counts, monkeypatch):
+    """Whether they can be, whether they are by default and the likelihood itself are one answer, which is carried."""
+    made, make_terms = [], likelihood_module.make_terms
+    monkeypatch.setattr(likelihood_module, "make_terms", lambda *given: made.append(1) or make_terms(*given))
+    problem = augment(model, counts, allow_sums=True)
+    assert problem.planned(refresh=False).swept_release is problem.swept_release
+    assert len(made) == 1
 
 
 def test_windows_that_are_too_small_on_purpose_are_reported(model, counts):
@@ -243,7 +252,7 @@ def test_errors_of_the_model_are_not_taken_for_windows_that_are_too_long(model, 
 
     monkeypatch.setattr(windows.tabulate, "unoptimized", refuse)
     with pytest.raises(ValueError, match="numbers of two types"):
-        can_sum_out(model, counts)
+        try_sum_out(model, counts)
 
 
 def test_what_cannot_be_summed_out_is_refused_by_name(model):
