@@ -25,9 +25,8 @@ from dpjax.data_augmentation.parameters import (
 )
 from dpjax.data_augmentation.plan import Noise, SweepPlan, needs_tuning, show
 from dpjax.data_augmentation.records.exchanges import has_known_totals
-from dpjax.data_augmentation.records.forms import OwnLatentData, is_collapsed, is_constrained, latent_form
+from dpjax.data_augmentation.records.forms import OwnLatentData, SecondStep, is_collapsed, is_constrained, latent_form
 from dpjax.data_augmentation.records.imwg import imwg
-from dpjax.data_augmentation.records.microdata import values_summed_out
 from dpjax.data_augmentation.records.pcn import pcn
 from dpjax.data_augmentation.records.soma import soma
 from dpjax.data_augmentation.records.unknown_number import rows_of, with_capacity
@@ -39,6 +38,7 @@ from dpjax.data_augmentation.summed_out import (
     summed_out,
     summed_state,
 )
+from dpjax.data_augmentation.sweep import find_second_step
 from dpjax.models.checks import check_fit
 from dpjax.models.simulation import GibbsState, draw_state, parameter_shapes
 from dpjax.release import PrivateRelease
@@ -58,14 +58,6 @@ MIN_BLOCKED = 50
 
 FEW_LOCAL = 50
 """Largest number of values released one by one from which refreshes are on by default: all of them have to fit."""
-
-
-MOST_SUMMED_OUT = 1024
-"""Largest number of records whose hidden fields are summed out by default.
-
-For a label of twelve people the step gave six times as many effective draws. For 100,000 people it takes some thirty
-times as long as the rest of a sweep.
-"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,20 +138,9 @@ class Problem:
         return is_collapsed(self.plan.imputation, self.model, self.release)
 
     @cached_property
-    def interweaving(self) -> tuple[bool, bool]:
-        """Whether there is a step that moves parameters and latent data together, and whether it is on by default."""
-        own, model, release = self.plan.own_latent_data, self.model, self.release
-        if self.plan.sums_out:
-            return False, False
-        if own is not None:
-            return own.can_interweave(model, release), own.interweaves(model, release)
-        if has_known_totals(release):
-            return False, False
-        if release.exact:
-            # Exact fields do not move with the parameters: these move alone where all else is summed out.
-            possible = values_summed_out(model, release) is not None
-            return possible, possible and bool(parameter_shapes(model)) and release.n <= MOST_SUMMED_OUT
-        return model.noncentred is not None, model.noncentred is not None and bool(parameter_shapes(model))
+    def second_step(self) -> SecondStep | None:
+        """The step that moves parameters and latent data together, if there is one."""
+        return find_second_step(self.model, self.release, self.plan)
 
 
 def with_axes(axes: tuple[int, ...], leaf: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
@@ -205,12 +186,12 @@ def augment(
     own = problem.plan.own_latent_data
     if parameter_kernel is not None and own is not None:
         problem = problem.planned(imputation=own.given_parameters())
-    possible, default = problem.interweaving
-    if interweave and not possible:
+    second_step = problem.second_step
+    if interweave and second_step is None:
         expected = "a model, and latent data, with a non-centred form"
         fail("interweave", True, expected, "Give the model one, impute its records, or leave interweave out.")
     return problem.planned(
-        interweave=default if interweave is None else interweave,
+        interweave=second_step is not None and (second_step.by_default() if interweave is None else interweave),
         parameter_kernel=choose_kernel(problem.model, parameter_kernel, alone=problem.plan.sums_out),
     )
 

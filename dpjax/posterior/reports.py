@@ -139,4 +139,5 @@ def lacks_interweaving(posterior: "Posterior") -> bool:
     plan = posterior.plan
     if plan is None or plan.interweave or domain_of(posterior.model).is_finite:
         return False
-    return posterior.problem.interweaving[1]
+    second_step = posterior.problem.second_step
+    return second_step is not None and second_step.by_default()

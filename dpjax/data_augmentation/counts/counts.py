@@ -5,10 +5,9 @@ the model is conjugate. They move in pairs of cells, and by swaps of four cells 
 `dpjax.data_augmentation.counts.moves`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -42,6 +41,7 @@ from dpjax.data_augmentation.counts.moves import (
 from dpjax.data_augmentation.counts.starts import FEW_CELLS, find_starts, propose
 from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.data_augmentation.counts.table import COUNTS, Table, table_of
+from dpjax.data_augmentation.records.forms import SecondStep
 from dpjax.mechanisms.base import as_mechanism, parts_of, scale_of, variance_of
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, Position, init_latent, init_state, parameter_shapes
@@ -103,17 +103,15 @@ class Counts:
         """The count form of a model and a release."""
         return count_form(model, release)
 
-    def can_interweave(self, model: Model, release: PrivateRelease) -> bool:
-        """Whether parameters and counts can move jointly: if both are drawn, and no total is known."""
-        return not self.is_collapsed(model, release) and not table_of(release).known and bool(parameter_shapes(model))
+    def second_step(self, model: Model, release: PrivateRelease) -> SecondStep | None:
+        """The joint moves of parameters and counts, if both are drawn, and no total is known.
 
-    def interweaves(self, model: Model, release: PrivateRelease) -> bool:
-        """Whether they do by default: if the noise is not small compared with the counts' sampling error."""
-        return self.can_interweave(model, release) and is_noisy(table_of(release), as_sum(release))
-
-    def build_second_step(self, model: Model, release: PrivateRelease) -> Callable[..., Any]:
-        """The joint moves of parameters and counts."""
-        return build_joint_step(model, as_sum(release))
+        They are made by default if the noise is not small compared with the counts' sampling error.
+        """
+        if self.is_collapsed(model, release) or table_of(release).known or not parameter_shapes(model):
+            return None
+        given = as_sum(release)
+        return SecondStep(partial(build_joint_step, model, given), partial(is_noisy, table_of(release), given))
 
     def given_parameters(self) -> "Counts":
         """With counts that move given the parameters."""

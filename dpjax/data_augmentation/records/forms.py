@@ -1,14 +1,23 @@
 """What imputations may have beside their kernel: latent data of their own, fresh proposals, options, parts."""
 
 from collections.abc import Callable
-from typing import Any, Literal, Protocol, Self, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 
 from dpjax.base import Imputation, Key, Latent, Model, Parameters
 from dpjax.data_augmentation.records.parts import PartialKernel
 from dpjax.models.simulation import GibbsState, Position
 from dpjax.release import PrivateRelease
 
-__all__ = ["FreshProposals", "OwnLatentData", "TakesParts", "Tunable", "is_collapsed", "is_constrained", "latent_form"]
+__all__ = [
+    "FreshProposals",
+    "OwnLatentData",
+    "SecondStep",
+    "TakesParts",
+    "Tunable",
+    "is_collapsed",
+    "is_constrained",
+    "latent_form",
+]
 
 
 @runtime_checkable
@@ -17,6 +26,21 @@ class ChangesForm(Protocol):
 
     def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
         """Model and release in the form of the latent data; a pair already in this form is returned unchanged."""
+
+
+class SecondStep(NamedTuple):
+    """A step that moves parameters and latent data together.
+
+    Attributes
+    ----------
+    build
+        ``() -> step``, where a step is ``(rng_key, parameters, records, tuning) -> (parameters, records, info)``.
+    by_default
+        ``() -> bool``, whether it is on by default; it may need the numbers of model and release.
+    """
+
+    build: Callable[[], Callable[..., Any]]
+    by_default: Callable[[], bool]
 
 
 @runtime_checkable
@@ -33,14 +57,8 @@ class OwnLatentData(Imputation, ChangesForm, Protocol):
     def is_collapsed(self, model: Model, release: PrivateRelease) -> bool:
         """Whether the parameters are integrated out of the kernel, so that they are to be drawn after it."""
 
-    def can_interweave(self, model: Model, release: PrivateRelease) -> bool:
-        """Whether there is a second step."""
-
-    def interweaves(self, model: Model, release: PrivateRelease) -> bool:
-        """Whether the second step is on by default."""
-
-    def build_second_step(self, model: Model, release: PrivateRelease) -> Callable[..., Any]:
-        """The step ``(rng_key, parameters, records, tuning) -> (parameters, records, info)`` that moves both."""
+    def second_step(self, model: Model, release: PrivateRelease) -> SecondStep | None:
+        """The step that moves parameters and latent data together, if there is one."""
 
     def given_parameters(self) -> Self:
         """The imputation whose kernel holds the parameters, for parameter kernels that do not draw them afresh."""
