@@ -20,7 +20,7 @@ from dpjax.mechanisms.calibrated import FromEpsilon, FromZCDP
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, ProtectedSums, concentrated, pure, smallest
-from dpjax.numerics.laplace_sums import LaplacesNormal
+from dpjax.numerics.laplace_sums import LaplaceNormal
 from dpjax.numerics.tails import log_mills, normal_excess
 
 __all__ = ["Additive", "Exact"]
@@ -173,7 +173,7 @@ class Laplace(FromEpsilon, Additive):
         scale : [...]
             The standard deviation of y.
         """
-        return LaplacesNormal((jnp.asarray(self.scale),), scale).log_density(jnp.abs(value - mean))
+        return LaplaceNormal(jnp.asarray(self.scale), scale).log_density(jnp.abs(value - mean))
 
     def _sample_latent_normal(self, key: Key, value: Array, mean: Array, scale: Array) -> Array:
         """A draw of the statistic y given the released value, where y ~ N(mean, scale²), elementwise.

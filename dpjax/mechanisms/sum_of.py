@@ -13,7 +13,6 @@ import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import describe, fail, is_traced, name_of
-from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import AddedNoise
 from dpjax.mechanisms.additive import Additive, Gaussian, Laplace
@@ -21,9 +20,9 @@ from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, ProtectedSums
-from dpjax.numerics.laplace_sums import LaplacesNormal, UnequalLaplaces, fractions
-from dpjax.numerics.mixed_sums import LaplaceLattice, LaplaceNoise, NormalLattice, WholeAndReal
-from dpjax.numerics.noise_sums import EqualLaplaces, IntegerSum, LaplacePair, half_width, widest
+from dpjax.numerics.laplace_sums import LaplaceNormal, UnequalLaplaces
+from dpjax.numerics.mixed_sums import NormalLattice
+from dpjax.numerics.noise_sums import EqualLaplaces, IntegerSum, LaplacePair, half_width
 from dpjax.numerics.tails import log_complement
 
 __all__ = ["SumOf"]
@@ -36,9 +35,6 @@ SMOOTH = 2.0
 MAX_TERMS = 2**15
 """Largest number of terms of the exact sum over Gaussian noise."""
 
-MOST_CANCELLED = 30.0
-"""Largest sum of the absolute weights of partial fractions: so many times the rounding error of one part is left."""
-
 
 @frozen_pytree
 @dataclass(frozen=True)
@@ -46,9 +42,8 @@ class SumOf(Additive):
     """Adds the sum of independent noise of several sources to each coordinate.
 
     Integer noise: any number of `dpjax.DiscreteLaplace` and `dpjax.DiscreteGaussian`, as several servers each add one.
-    Real noise: any number of `dpjax.Gaussian` and `dpjax.Laplace`; beside a Gaussian several Laplaces need scales that
-    differ enough. Integer noise beside real noise, as of values that were rounded or perturbed again: any integer noise
-    beside Gaussians; discrete Gaussians beside any real noise. One discrete Laplace may stand beside one Laplace.
+    Real noise: any number of `dpjax.Gaussian` or of `dpjax.Laplace`, or one Laplace beside Gaussians. Integer noise
+    beside real noise, as of values that were perturbed again: any integer noise beside Gaussians.
 
     Parameters
     ----------
@@ -68,9 +63,8 @@ class SumOf(Additive):
     That of discrete Laplace noise is by the complete homogeneous polynomials of its ratios. Discrete Gaussian noise
     beside it is added by a sum over the Gaussian. Sums of Normal variables are Normal. The density of a Laplace and a
     Normal one is that of Reed (2006, The Normal-Laplace distribution and its relatives), symmetric about zero. Several
-    Laplaces beside Normal noise are a mixture of such distributions, with weights that partial fractions give. Several
-    Laplaces alone have the density of a difference of two phase-type variables. Integer noise beside real noise is
-    added by a sum over the integers, in logarithms.
+    Laplaces have the density of a difference of two phase-type variables. Integer noise beside Normal noise is added by
+    a sum over the integers, in logarithms.
 
     What `dpjax.describe` says is a lower bound: what the best source by itself promises, as the others are processing
     afterwards. Sources that may have colluded or failed are left out of the sum by you.
@@ -96,8 +90,8 @@ class SumOf(Additive):
         object.__setattr__(self, "mechanisms", read_sources(self.mechanisms))
         if any(source.integer_noise for source in self.mechanisms):
             object.__setattr__(self, "mechanisms", tuple(sorted(self.mechanisms, key=is_smooth)))
-        kinds = [self._of(kind) for kind in KINDS]
-        object.__setattr__(self, "widths", plan_widths(*kinds))
+        check_known(self.mechanisms)
+        object.__setattr__(self, "widths", plan_widths(*map(self._of, (Gaussian, DiscreteLaplace, DiscreteGaussian))))
         object.__setattr__(self, "is_even", are_equal(tuple(source.scale for source in self._of(Laplace))))
 
     @property
@@ -148,10 +142,9 @@ class SumOf(Additive):
         if not self.integer_noise:
             return self
         real = [source.noise.smoothed() if source.integer_noise else source for source in self.mechanisms]
-        try:
-            return real[0] if len(real) == 1 else SumOf(real)
-        except ValueError:
-            raise NotImplementedError(f"{name_of(self)} has no real noise of the same variance") from None
+        if obstacle_to_sum(real):
+            raise NotImplementedError(f"{name_of(self)} has no real noise of the same variance")
+        return real[0] if len(real) == 1 else SumOf(real)
 
     def _json_fields(self) -> dict[str, Any]:
         """What the JSON text holds beside the name; the rest follows from it."""
@@ -187,25 +180,17 @@ class SumOf(Additive):
     def _distribution(self) -> Any:
         """The density and the tail of a sum that is not Normal."""
         laplaces, gaussians = self._scales(Laplace), self._scales(Gaussian)
+        normal = root_of_squares(gaussians) if gaussians else jnp.zeros(())
         if self.integer_noise:
             return self._whole(self.widths)
-        normal = root_of_squares(gaussians) if gaussians else None
-        if not any(source.integer_noise for source in self.mechanisms):
-            return real_sum(laplaces, normal, self.is_even)
+        if laplaces:
+            return sum_of_laplaces(laplaces, self.is_even) if not gaussians else LaplaceNormal(laplaces[0], normal)
         width, *widths = self.widths
-        if normal is not None and not laplaces:
-            return NormalLattice(self._whole(tuple(widths)), normal, width)
-        shared = self._scales(DiscreteLaplace)
-        real = LaplaceLattice(shared[0], laplaces[0]) if shared else real_sum(laplaces, normal, self.is_even)
-        if not self._of(DiscreteGaussian):
-            return real
-        whole = self._whole(tuple(widths), with_laplaces=False)
-        return WholeAndReal(whole, real, 0.0 if normal is None else normal, widest((*laplaces, *shared)), width)
+        return NormalLattice(self._whole(tuple(widths)), normal, width)
 
-    def _whole(self, widths: tuple[int, ...], *, with_laplaces: bool = True) -> IntegerSum:
+    def _whole(self, widths: tuple[int, ...]) -> IntegerSum:
         """The integer noise; the last scale of its Gaussian noise is that of all smooth sources together."""
-        laplaces = self._scales(DiscreteLaplace) if with_laplaces else ()
-        gaussians = self._scales(DiscreteGaussian)
+        laplaces, gaussians = self._scales(DiscreteLaplace), self._scales(DiscreteGaussian)
         single = max(len(widths) - bool(laplaces), 0)
         together = (root_of_squares(gaussians[single:]),) if gaussians else ()
         return IntegerSum(laplaces, (*gaussians[:single], *together), widths)
@@ -250,30 +235,36 @@ def is_smooth(source: Any) -> bool:
     return bool(np.min(np.asarray(source.scale)) >= SMOOTH)
 
 
+def obstacle_to_sum(sources: Sequence[Any]) -> str:
+    """In words, which noise has a sum of which no density is known; "" if there is none."""
+    kinds = [type(source) for source in sources]
+    laplaces, has_normal = kinds.count(Laplace), Gaussian in kinds
+    if laplaces and not {DiscreteLaplace, DiscreteGaussian}.isdisjoint(kinds):
+        return "integer noise beside Laplace noise"
+    return f"{laplaces} Laplaces beside Gaussian noise" if laplaces > 1 and has_normal else ""
+
+
+def check_known(sources: Sequence[Any]) -> None:
+    """Raise unless the density of the sum is known."""
+    if obstacle := obstacle_to_sum(sources):
+        remedy = "Take dpjax.Laplace in place of wide integer noise, and discrete noise in place of several Laplaces."
+        fail("mechanisms", obstacle, "integer noise, Laplace noise, one Laplace or integer noise beside Normal", remedy)
+
+
 def plan_widths(
-    laplaces: tuple[Any, ...],
-    gaussians: tuple[Any, ...],
-    whole_laplaces: tuple[Any, ...],
-    whole_gaussians: tuple[Any, ...],
+    gaussians: tuple[Any, ...], whole_laplaces: tuple[Any, ...], whole_gaussians: tuple[Any, ...]
 ) -> tuple[int, ...]:
-    """How far the sum over each Gaussian goes that is summed over: first that of integer noise beside real noise.
+    """How far the sum over each Gaussian goes that is summed over: first that of integer noise beside Normal noise.
 
     Raises
     ------
     ValueError
-        If no density of such a sum is known, or that would be too many terms.
+        If that would be too many terms.
     """
     if not (whole_laplaces or whole_gaussians):
-        check_density_known(laplaces, gaussians)
         return ()
-    widths: tuple[int, ...] = ()
-    if gaussians and not laplaces:
-        widths = (half_width(deviation_of(gaussians), len(whole_laplaces)) + 2,)
-    elif laplaces:
-        check_mixed_known(laplaces, gaussians, whole_laplaces)
-        number, whole_laplaces = len(laplaces) + len(whole_laplaces), ()
-        widths = (half_width(deviation_of(whole_gaussians), number),) if whole_gaussians else (0,)
-    widths += plan_whole_widths(whole_laplaces, whole_gaussians)
+    first = (half_width(deviation_of(gaussians), len(whole_laplaces)) + 2,) if gaussians else ()
+    widths = first + plan_whole_widths(whole_laplaces, whole_gaussians)
     if (terms := prod(2 * width + 1 for width in widths)) > MAX_TERMS:
         remedy = "Of wide noise dpjax.Gaussian and dpjax.Laplace of the same scales are close approximations."
         scales = [round(deviation_of((each,)), 3) for each in (*whole_gaussians, *gaussians)]
@@ -300,45 +291,11 @@ def deviation_of(gaussians: tuple[Any, ...]) -> float:
     return float(np.sqrt(np.max(reduce(add, [np.square(np.asarray(each.scale, float)) for each in gaussians]))))
 
 
-def check_density_known(laplaces: tuple[Any, ...], gaussians: tuple[Any, ...]) -> None:
-    """Raise unless the density of a sum of real noise is known: without Gaussians that of all Laplaces is."""
-    if len(laplaces) < 2 or not gaussians:
-        return
-    scales = [source.scale for source in laplaces]
-    if is_traced(*scales):
-        remedy = "How much cancels follows from the scales: build it outside jit and vmap."
-        fail(
-            "mechanisms", "traced scales of several Laplaces beside Gaussian noise", "numbers", remedy, error=TypeError
-        )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        weights = fractions([np.asarray(scale, float) for scale in scales])
-    cancelled = float(np.max(reduce(add, map(np.abs, weights))))
-    if not cancelled <= MOST_CANCELLED:
-        given = f"Laplaces of scales {[amount(scale) for scale in scales]} beside Gaussian noise"
-        remedy = "Their closed form cancels. Discrete noise of the same scales has a sum that does not."
-        fail("mechanisms", given, "one Laplace, or scales that differ more", remedy)
-
-
-def check_mixed_known(laplaces: tuple[Any, ...], gaussians: tuple[Any, ...], whole_laplaces: tuple[Any, ...]) -> None:
-    """Raise unless the density of integer noise beside Laplace noise is known."""
-    check_density_known(laplaces, gaussians)
-    if whole_laplaces and (len(whole_laplaces) > 1 or len(laplaces) > 1 or gaussians):
-        given = (
-            f"{len(whole_laplaces)} discrete Laplaces beside {len(laplaces)} Laplaces and {len(gaussians)} Gaussians"
-        )
-        remedy = "Take dpjax.Laplace in place of a wide dpjax.DiscreteLaplace of the same scale."
-        fail("mechanisms", given, "one discrete Laplace beside one Laplace and no Gaussian", remedy)
-
-
-def real_sum(laplaces: tuple[Array, ...], normal: Array | None, is_even: bool) -> Any:
-    """The density and the tail of Laplace noise, of one scale or not, and of Normal noise if there is any."""
-    if normal is not None:
-        return LaplacesNormal(laplaces, normal)
-    if len(laplaces) == 1:
-        return LaplaceNoise(laplaces[0])
-    if len(laplaces) == 2:
-        return LaplacePair(*laplaces)
-    return EqualLaplaces(laplaces[0], len(laplaces)) if is_even else UnequalLaplaces(laplaces)
+def sum_of_laplaces(scales: tuple[Array, ...], is_even: bool) -> Any:
+    """The density and the tail of Laplace noise, of one scale or not."""
+    if len(scales) == 2:
+        return LaplacePair(*scales)
+    return EqualLaplaces(scales[0], len(scales)) if is_even else UnequalLaplaces(scales)
 
 
 def are_equal(scales: tuple[Any, ...]) -> bool:

@@ -1,11 +1,11 @@
-"""Sums of Laplace noise of several scales, alone or beside Normal noise: log-densities and tails.
+"""Sums of Laplace noise of several scales, and of Laplace and Normal noise: log-densities and tails.
 
 Each distribution is symmetric about zero: its methods take distances of at least 0.
 """
 
 from collections.abc import Callable, Sequence
 from functools import reduce
-from math import log, prod, sqrt
+from math import log, sqrt
 from typing import Any, NamedTuple
 
 import jax
@@ -15,7 +15,7 @@ from dpjax.base import Array
 from dpjax.numerics.noise_sums import widest
 from dpjax.numerics.tails import erfcx
 
-__all__ = ["LaplacesNormal", "UnequalLaplaces", "fractions"]
+__all__ = ["LaplaceNormal", "UnequalLaplaces"]
 
 TERMS = 18
 """Terms of the exponential series of a matrix of norm 1: the next one is below 1e-17."""
@@ -131,22 +131,8 @@ def series(matrix: Triangle) -> Triangle:
     return total
 
 
-def fractions(scales: Sequence[Any]) -> list[Any]:
-    """The weights with which the characteristic functions of Laplaces of different scales add up to their product.
-
-    Π 1 / (1 + b_i² t²) is Σ c_i / (1 + b_i² t²), c_i being the product of b_i² / (b_i² - b_j²) over all others j.
-    """
-    places = range(len(scales))
-    return [prod(weight_beside(scales[own], scales[other]) for other in places if other != own) for own in places]
-
-
-def weight_beside(own: Any, other: Any) -> Any:
-    """b² / (b² - c²), which is infinite if both are the same; the difference of like scales is exact."""
-    return own / (own - other) * (own / (own + other))
-
-
-class LaplacesNormal(NamedTuple):
-    """The sum of Normal noise and Laplace noise of one scale, or of several that differ enough.
+class LaplaceNormal(NamedTuple):
+    """The sum of Normal noise and Laplace noise.
 
     Notes
     -----
@@ -155,34 +141,23 @@ class LaplacesNormal(NamedTuple):
     P(noise >= distance) is exp(-r² / 2) (2 E(r) - E(λ + r) + E(λ - r)) / 4. For r > λ, E(λ - r) is
     2 exp((r - λ)² / 2) - E(r - λ). So exp(w (w / 2 - r)) with w = min(λ, r) is taken out of both, and what is left is
     bounded.
-
-    Several scales give a mixture of such distributions by partial fractions, some with negative weights. The more alike
-    two scales are, the more of these cancels. All parts are divided by the exponential of the widest, which is the
-    largest.
     """
 
-    laplaces: tuple[Array, ...]
+    laplace: Array
     normal: Array
 
     def log_density(self, distance: Array) -> Array:
         """The log-density."""
-        wide = widest(self.laplaces)
-        weights = [wide / scale * weight for scale, weight in zip(self.laplaces, fractions(self.laplaces), strict=True)]
-        return self._log_mixture(distance, weights, bounded_density) - jnp.log(4 * wide)
+        return self._log(distance, bounded_density) - jnp.log(4 * self.laplace)
 
     def log_tail(self, distance: Array) -> Array:
         """log P(noise >= distance)."""
-        return self._log_mixture(distance, fractions(self.laplaces), bounded_tail) - log(4)
+        return self._log(distance, bounded_tail) - log(4)
 
-    def _log_mixture(self, distance: Array, weights: Sequence[Array], bounded: Callable[..., Array]) -> Array:
-        place = distance / self.normal
-        tilts = [self.normal / scale for scale in self.laplaces]
-        least = jnp.minimum(reduce(jnp.minimum, tilts), place)
-        total = jnp.zeros_like(place)
-        for weight, tilt in zip(weights, tilts, strict=True):
-            own = jnp.minimum(tilt, place)
-            total = total + weight * jnp.exp((own - least) * ((own + least) / 2 - place)) * bounded(tilt, place)
-        return least * (least / 2 - place) + jnp.log(total)
+    def _log(self, distance: Array, bounded: Callable[..., Array]) -> Array:
+        place, tilt = distance / self.normal, self.normal / self.laplace
+        least = jnp.minimum(tilt, place)
+        return least * (least / 2 - place) + jnp.log(bounded(tilt, place))
 
 
 def bounded_density(tilt: Array, place: Array) -> Array:

@@ -259,16 +259,6 @@ KINDS: dict[str, Kind] = {
         lambda a, b, c, x: laplaces_beside_normal([a, b, c], 0, x),
         [(1.0, 1.0, 1.0), (LIKE, 1.0, LIKE), (8.0, 1.0, 64.0), (TINY, 1.0, 1.0), (HUGE, 1.0, 2.0**10)],
     ),
-    "two Laplaces and Gaussian": Kind(
-        lambda a, b, s: SumOf([Laplace(a), Laplace(b), Gaussian(s)]),
-        lambda a, b, s, x: laplaces_beside_normal([a, b], s, x),
-        [(a, 1.0, s) for a, s in product((LIKE, 4.0, HUGE), (TINY, 2.0**-5, 8.0))],
-    ),
-    "three Laplaces and Gaussian": Kind(
-        lambda a, b, c, s: SumOf([Laplace(a), Laplace(b), Laplace(c), Gaussian(s)]),
-        lambda a, b, c, s, x: laplaces_beside_normal([a, b, c], s, x),
-        [(0.5, 1.0, 4.0, s) for s in (TINY, 0.25, 8.0, 1024.0)],
-    ),
     "two discrete Laplaces": Kind(
         lambda b, c: SumOf([DiscreteLaplace(b), DiscreteLaplace(c)]),
         lambda b, c, k: whole_laplaces([b, c], k),
@@ -287,11 +277,6 @@ KINDS: dict[str, Kind] = {
         [*product((2.0**-10, 0.5, 2.0, 2.0**10), (2.0**-10, 0.5, 4.0))],
         is_whole=True,
     ),
-    "discrete Laplace beside Laplace": Kind(
-        lambda t, b: SumOf([DiscreteLaplace(t), Laplace(b)]),
-        of_whole_laplace_and_laplace,
-        [*product((2.0**-10, 0.5, HUGE), (TINY, 0.5, HUGE)), (4.0, 4.0)],
-    ),
     "discrete Laplace beside Gaussian": Kind(
         lambda b, s: SumOf([DiscreteLaplace(b), Gaussian(s)]),
         of_whole_laplace_and_normal,
@@ -301,16 +286,6 @@ KINDS: dict[str, Kind] = {
         lambda s, t: SumOf([DiscreteGaussian(s), Gaussian(t)]),
         of_whole_gaussian_and_normal,
         [*product((2.0**-10, 4.0), (TINY, 2.0**-4, 4.0)), (0.5, 0.5)],
-    ),
-    "discrete Gaussian beside Laplace": Kind(
-        lambda s, b: SumOf([DiscreteGaussian(s), Laplace(b)]),
-        lambda s, b, x: of_whole_gaussian_and_real(s, b, 0, x),
-        [*product((2.0**-10, 4.0), (2.0**-10, 0.5, HUGE)), (0.5, 4.0)],
-    ),
-    "discrete Gaussian beside Laplace and Gaussian": Kind(
-        lambda s, b, t: SumOf([DiscreteGaussian(s), Laplace(b), Gaussian(t)]),
-        of_whole_gaussian_and_real,
-        [*product((2.0**-10, 2.0), (0.5, 1024.0), (TINY, 2.0**-5, 4.0)), (0.5, 1.0, 1.0)],
     ),
 }
 

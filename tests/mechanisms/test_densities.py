@@ -20,7 +20,6 @@ USUAL = 16.0
 TOLERANCE = {
     "Staircase": 128.0,  # where ε = 128, which is subtracted
     "forty equal Laplaces": 64.0,  # logarithms of coefficients of this size
-    "two Laplaces and Gaussian": 32.0,  # partial fractions of like scales
     "three discrete Laplaces": 32.0,
     "discrete Laplace and Gaussian": 64.0,  # sums of many terms
     "discrete Laplace beside Gaussian": 64.0,

@@ -253,13 +253,6 @@ MUTANTS = (
         ("numerics/test_mixed_sums.py",),
     ),
     Mutant(
-        "The tail of a sum of both kinds of Laplace noise forgets what real noise takes back",
-        "numerics/mixed_sums.py",
-        "all_beyond + jnp.log1p(-jnp.exp(beyond - all_beyond) / 2)",
-        "all_beyond",
-        ("numerics/test_mixed_sums.py",),
-    ),
-    Mutant(
         "A coarsened count repeats its rule one count too early",
         "mechanisms/coarsened.py",
         "jnp.ceil((count - last) / self.period)",
