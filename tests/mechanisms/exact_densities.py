@@ -135,12 +135,6 @@ def of_laplaces_and_gaussian(b: Any, sigma: Any, k: Any) -> Law:
     return summed_over_whole(sigma, min(k, sigma**2 / b), partial(whole_laplaces, [b]), k)
 
 
-def of_whole_gaussian_and_real(s: Any, b: Any, sigma: Any, x: Any) -> Law:
-    """Discrete Gaussian noise beside Laplace and Normal noise."""
-    mode = min(x * s**2 / (s**2 + sigma**2), s**2 / b)
-    return summed_over_whole(s, mode, lambda rest: either_side(partial(laplace_beside_normal, b, sigma), rest), x)
-
-
 def of_whole_gaussian_and_normal(s: Any, sigma: Any, x: Any) -> Law:
     """Discrete Gaussian noise beside Normal noise."""
     return summed_over_whole(s, x * s**2 / (s**2 + sigma**2), lambda rest: either_side(partial(normal, sigma), rest), x)
@@ -164,19 +158,6 @@ def of_whole_laplace_and_normal(b: Any, sigma: Any, x: Any) -> Law:
     tails = [either_side(partial(normal, sigma), x - k)[1] for k in (places[0] - 1, *places)]
     tail = mp.fsum(upper[k] * (after - before) for k, (before, after) in zip(places, pairwise(tails), strict=True))
     return density, tail
-
-
-def of_whole_laplace_and_laplace(t: Any, b: Any, x: Any) -> Law:
-    """Discrete Laplace noise beside Laplace noise: geometric series on three sides of x."""
-    q, p = mp.exp(-1 / t), mp.exp(-1 / b)
-    if q == p:
-        q = mp.exp(-1 / t * (1 + mpf(10) ** -40))
-    n, weight = int(mp.floor(x)), (1 - q) / (1 + q)
-    between = p ** (x - n) * (q ** (n + 1) - p ** (n + 1)) / (q - p)
-    below = p**x * q * p / (1 - q * p) + between
-    beyond = q ** (n + 1) * p ** (n + 1 - x) / (1 - q * p)
-    tail = below / 2 + q ** (n + 1) / (1 - q) - beyond / 2
-    return weight * (below + beyond) / 2 / b, weight * tail
 
 
 def staircase(epsilon: Any, share: Any, x: Any) -> Law:

@@ -8,12 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import integrate, special, stats
+from scipy import integrate, stats
 
 import dpjax
 from dpjax import statistics
 from dpjax.mechanisms import Quotient, frozen_pytree
-from dpjax.models.checks import check_fit
 from tests.conftest import FLOAT32
 from tests.tools import perfect_start
 from tests.tools.category_oracle import MODEL, PRIOR, check, moments
@@ -23,51 +22,16 @@ NUMERATOR, DENOMINATOR = statistics.grouped("cell", [-1, -1, 0]), statistics.gro
 NOISES = {
     "Gaussian": dpjax.Gaussian,
     "Laplace": dpjax.Laplace,
-    "whole Gaussian": dpjax.DiscreteGaussian,
-    "whole Laplace": dpjax.DiscreteLaplace,
 }
 LAWS = {"Gaussian": stats.norm, "Laplace": stats.laplace}
 KINDS = [(top, bottom) for top in LAWS for bottom in LAWS]
-WHOLE = [
-    ("Gaussian", "whole Gaussian"),
-    ("Laplace", "whole Gaussian"),
-    ("Laplace", "whole Laplace"),
-    ("whole Gaussian", "Gaussian"),
-    ("whole Gaussian", "Laplace"),
-    ("whole Laplace", "Laplace"),
-]
 pytestmark = pytest.mark.filterwarnings("ignore::scipy.integrate.IntegrationWarning")
 
 RUN = {"num_warmup": 500, "num_samples": 4_000, "progress": False}
 
 
 @cache
-def log_series(kind: tuple[str, str], value: float, sums: tuple[float, float], scales: tuple[float, float]) -> float:
-    """The log of the sum over the whole one of the two noisy sums, by NumPy, term by term."""
-    below = kind[1].startswith("whole")
-    place = int(below)
-    whole = np.arange(-4_000, 4_001) + int(sums[place])
-    distance = whole - sums[place]
-    shape = "Gaussian" if kind[place].endswith("Gaussian") else "Laplace"
-    every = LAWS[shape](scale=scales[place]).logpdf(np.arange(-4_000, 4_001))
-    log_chance = LAWS[shape](scale=scales[place]).logpdf(distance) - special.logsumexp(every)
-    if not below and value == 0:
-        return float(log_chance[whole == 0][0])
-    scale = scales[1 - place]
-    noise = ((value * whole if below else whole / value) - sums[1 - place]) / scale
-    log_noise = -np.abs(noise) - np.log(2) if kind[1 - place] == "Laplace" else stats.norm.logpdf(noise)
-    log_density = log_chance + log_noise - np.log(scale) - (0 if below else 2 * np.log(abs(value)))
-    return float(special.logsumexp(log_density, b=np.abs(whole)))
-
-
-@cache
 def log_density(kind: tuple[str, str], value: float, sums: tuple[float, float], scales: tuple[float, float]) -> float:
-    """The log of the density by quadrature, or by a series where one noisy sum is whole."""
-    exact = log_series if any(name.startswith("whole") for name in kind) else log_integral
-    return exact(kind, value, sums, scales)
-
-
-def log_integral(kind: tuple[str, str], value: float, sums: tuple[float, float], scales: tuple[float, float]) -> float:
     """The log of ∫ |b| f(value b − A) g(b − B) db by SciPy, in pieces around each kink and the mode."""
     top, bottom = (LAWS[name](scale=scale) for name, scale in zip(kind, scales, strict=True))
     slope = value if abs(value) > 1e-6 else 0.0
@@ -101,7 +65,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS + WHOLE, ids=str)
+@pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_density(kind: tuple[str, str]) -> None:
     """Also far in the tails, at a quotient of 0, and where the kinks coincide or are far away."""
     computed = []
@@ -112,57 +76,28 @@ def test_density(kind: tuple[str, str]) -> None:
     np.testing.assert_allclose(computed, expected, rtol=2e-6 if FLOAT32 else 1e-10)
 
 
-@pytest.mark.parametrize("kind", WHOLE, ids=str)
-def test_slopes_are_finite(kind: tuple[str, str]) -> None:
-    """At every place, and equal to a difference where the density is smooth; of the density at a quotient of 0, too."""
-    slope = jax.jit(jax.grad(lambda value, sums, mechanism: mechanism.log_density(value[None], sums), argnums=(0, 1)))
-    for value, sums, scales in PLACES:
-        mechanism = Quotient(*(NOISES[name](scale) for name, scale in zip(kind, scales, strict=True)))
-        found = slope(jnp.array(value, float), jnp.array(sums, float), mechanism)
-        assert np.all(np.isfinite(np.append(found[0], found[1]))), (value, sums, scales)
-    mechanism = Quotient(NOISES[kind[0]](1.0), NOISES[kind[1]](0.7))
-    place, sums, step = 0.43, jnp.array([3.0, 2.0]), 3e-3 if FLOAT32 else 1e-5
-    around = [mechanism.log_density(jnp.array([place + sign * step]), sums) for sign in (-1, 1)]
-    expected = (around[1] - around[0]) / (2 * step)
-    found = slope(jnp.array(place, float), sums, mechanism)[0]
-    np.testing.assert_allclose(found, expected, rtol=0.03 if FLOAT32 else 1e-6)
-
-
 @pytest.mark.x32
-@pytest.mark.parametrize("kind", KINDS + WHOLE, ids=str)
+@pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_draws(kind: tuple[str, str]) -> None:
-    """Shares of draws in bins are those of the density: it is normalised, and the sampler has it.
-
-    Whole numerators have a share of their own at 0, and whole denominators one that gives no quotient.
-    """
+    """Shares of draws in bins are those of the density: it is normalised, and the sampler has it."""
     mechanism = Quotient(NOISES[kind[0]](1.0), NOISES[kind[1]](0.7))
     sums = jnp.array([3.0, 2.0])
     drawn = np.asarray(jax.vmap(mechanism.sample, (0, None))(jax.random.split(jax.random.key(2), 20_000), sums))
     grid = np.linspace(-4.0, 8.0, 24 * 64 + 1)
     density_at = jax.jit(jax.vmap(mechanism.log_density, (0, None)))
-    # At 0 itself stands a probability, next to it the density.
-    near = np.where(np.abs(grid) < 1e-9, 1e-4, grid)
-    density = np.exp(np.asarray(density_at(jnp.asarray(near, float)[:, None], sums), np.float64))
+    density = np.exp(np.asarray(density_at(jnp.asarray(grid)[:, None], sums), np.float64))
     cdf = integrate.cumulative_simpson(density, x=grid, initial=0)[::64]
-    masses = [0.0, 0.0]
-    for place, value in enumerate((0.0, np.nan)):
-        if kind[place].startswith("whole"):
-            masses[place] = float(np.exp(mechanism.log_density(jnp.array([value]), sums)))
-    expected = np.array([*np.diff(cdf), 1 - cdf[-1] - sum(masses), *masses]) * len(drawn)
-    inside = drawn[np.isfinite(drawn) & (drawn != 0)]
-    observed = np.histogram(inside, grid[::64])[0]
-    observed = np.array([*observed, len(inside) - observed.sum(), np.sum(drawn == 0), np.sum(np.isnan(drawn))])
-    assert np.all(observed[expected == 0] == 0)
-    observed, expected = observed[expected > 0], expected[expected > 0]
+    expected = np.append(np.diff(cdf), 1 - cdf[-1]) * len(drawn)
+    observed = np.histogram(drawn, grid[::64])[0]
+    observed = np.append(observed, len(drawn) - observed.sum())
     assert stats.chisquare(observed, expected * observed.sum() / expected.sum()).pvalue > 1e-4
 
 
 def test_without_noise_below_it_is_a_noisy_sum() -> None:
     """As the denominator's noise vanishes: noise on the numerator, divided by B."""
     for kind, law in LAWS.items():
-        for below in (NOISES[kind](1e-5), NOISES[f"whole {kind}"](1e-2)):
-            found = Quotient(NOISES[kind](2.0), below).log_density(jnp.array([0.4]), jnp.array([3.0, 5.0]))
-            np.testing.assert_allclose(found, law(3.0, 2.0).logpdf(0.4 * 5.0) + np.log(5.0), atol=1e-4)
+        found = Quotient(NOISES[kind](2.0), NOISES[kind](1e-5)).log_density(jnp.array([0.4]), jnp.array([3.0, 5.0]))
+        np.testing.assert_allclose(found, law(3.0, 2.0).logpdf(0.4 * 5.0) + np.log(5.0), atol=1e-4)
 
 
 def test_several_quotients_are_independent() -> None:
@@ -186,11 +121,8 @@ def by_enumeration(kind: tuple[str, str]):
 @pytest.mark.parametrize(
     "kind",
     [
-        ("Laplace", "whole Laplace"),
-        *(
-            pytest.param(kind, marks=pytest.mark.slow)
-            for kind in (*KINDS[:2], KINDS[3], ("Laplace", "whole Gaussian"), ("whole Gaussian", "Gaussian"))
-        ),
+        KINDS[3],
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS[:2]),
     ],
     ids=str,
 )
@@ -202,14 +134,14 @@ def test_posterior(kind: tuple[str, str]) -> None:
 @pytest.mark.slow
 def test_posterior_by_counts() -> None:
     """Counts are read together, as the density is no sum over cells."""
-    kind = ("whole Laplace", "Laplace")
+    kind = ("Laplace", "Laplace")
     posterior = dpjax.sample(jax.random.key(2), MODEL, release_of(kind), imputation=dpjax.counts(), **RUN)
     check(posterior.draws["probabilities"], moments(by_enumeration(kind), [N]))
 
 
 @pytest.mark.slow
 def test_unknown_number() -> None:
-    kind = ("Gaussian", "whole Gaussian")
+    kind = ("Gaussian", "Gaussian")
     release = release_of(kind, dpjax.UnknownCount(dpjax.models.UniformCount(4, 7)))
     posterior = dpjax.sample(jax.random.key(3), MODEL, release, imputation=dpjax.imwg(), **RUN)
     check(posterior.draws["probabilities"], moments(by_enumeration(kind), range(4, 8)))
@@ -236,17 +168,6 @@ class WithoutJacobian(Quotient):
         return jnp.sum(-jnp.square(distance) / 2 - jnp.log(width))
 
 
-@frozen_pytree
-@dataclass(frozen=True)
-class WithEqualWeights(Quotient):
-    """Draws as it should; of whole denominators every one counts the same, whatever its size."""
-
-    def log_density(self, value: jax.Array, statistic: jax.Array) -> jax.Array:
-        whole = jnp.round(statistic[1]) + jnp.arange(-30.0, 30.0)
-        noise = self.numerator.log_noise(value * whole - statistic[0])
-        return jax.nn.logsumexp(noise + self.denominator.log_noise(whole - statistic[1]))
-
-
 def kept_p_value(mechanism: Quotient, numerator: statistics.Grouped = NUMERATOR) -> float:
     """That parameters keep their prior, and the quotient its place among the sums, over four sweeps."""
     template = dpjax.Release([0.5], mechanism, statistics.stacked(numerator, DENOMINATOR), N)
@@ -257,9 +178,7 @@ def kept_p_value(mechanism: Quotient, numerator: statistics.Grouped = NUMERATOR)
     sums = np.stack([counts[:, 2], counts[:, 1] + counts[:, 2]], axis=1)
     keys = jax.random.split(jax.random.key(7), len(sums))
     fresh = np.asarray(jax.vmap(mechanism.sample)(keys, jnp.asarray(sums, float))) - sums
-    # No quotient, which a whole denominator of 0 gives, is told by a number far away from others.
-    held, fresh = (np.nan_to_num(noise, nan=-1e3) for noise in (found.noise, fresh))
-    p_values = [stats.ks_2samp(held[:, place], fresh[:, place]).pvalue for place in range(2)]
+    p_values = [stats.ks_2samp(found.noise[:, place], fresh[:, place]).pvalue for place in range(2)]
     return perfect_start.corrected([*p_values, perfect_start.parameter_p_value(found, laws)])
 
 
@@ -270,35 +189,8 @@ def test_perfect_start() -> None:
     assert kept_p_value(WithoutJacobian(*noises)) < perfect_start.REJECT
 
 
-@pytest.mark.x32
-def test_perfect_start_of_whole_denominators() -> None:
-    noises = dpjax.Laplace(0.5), dpjax.DiscreteLaplace(0.8)
-    assert kept_p_value(Quotient(*noises)) > perfect_start.REJECT
-    assert kept_p_value(WithEqualWeights(*noises)) < perfect_start.REJECT
-
-
-def is_positive(record: dict[str, jax.Array]) -> jax.Array:
-    return (record["y"] > 0)[None]
-
-
-is_positive.dimension = 1
-
-
-def test_whole_sums_are_whole() -> None:
-    """Of a joint release, too: the sum with integer noise is checked, the other one may be real."""
-    model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
-    real, whole = statistics.total("y", -2.0, 2.0), is_positive
-    noises = {"numerator_noise": dpjax.Laplace(1.0), "denominator_noise": dpjax.DiscreteLaplace(1.0)}
-    check_fit(model, dpjax.releases.quotient([0.3], real, whole, **noises, n=N))
-    refused = dpjax.releases.quotient([0.3], whole, real, **noises, n=N)
-    count = dpjax.Release([3.0], dpjax.Laplace(1.0), whole, N)
-    for release in (refused, dpjax.joint(count, refused)):
-        with pytest.raises(ValueError, match=r"^mechanism: given .*, whose noise is whole, on a statistic that is not"):
-            check_fit(model, release)
-
-
 def test_words_and_text() -> None:
-    for kind in KINDS + WHOLE:
+    for kind in KINDS:
         release = release_of(kind)
         again = dpjax.from_json(release.to_json())
         assert (again.mechanism, again.statistic, again.n) == (release.mechanism, release.statistic, N)

@@ -34,10 +34,9 @@ def quotient(
     denominator
         The statistic ``record -> [k]`` by whose sums they were divided, such as the counts of groups.
     numerator_noise
-        The noise of the k numerators: a `dpjax.Gaussian` or a `dpjax.Laplace`, or integer noise of whole sums.
+        The noise of the k numerators: a `dpjax.Gaussian` or a `dpjax.Laplace`.
     denominator_noise
-        That of the k denominators, likewise, independent of it and drawn anew for each quotient. Which kinds have an
-        exact density together is said in `dpjax.mechanisms.Quotient`.
+        That of the k denominators, likewise, independent of it and drawn anew for each quotient.
     n
         The public number of records, as in `dpjax.Release`.
 
@@ -49,8 +48,7 @@ def quotient(
     Raises
     ------
     TypeError, ValueError
-        If a statistic has not as many coordinates as there are quotients, or noise is of another kind. When a model is
-        given: if sums with integer noise are not whole on its records.
+        If a statistic has not as many coordinates as there are quotients, or noise is of another kind.
 
     Notes
     -----
