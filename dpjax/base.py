@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.lazy import lazy_names
@@ -280,20 +281,21 @@ class Model(Printed, PyTree, abstract=True):
 
     # What is known of the parameters.
 
-    @property
-    def unconstrain(self) -> Callable[[Parameters], Parameters] | None:
-        """From the parameters to a dict of unconstrained arrays of the same names; None if all reals are allowed."""
-        return None
+    def unconstrain(self, parameters: Parameters) -> Parameters:
+        """A dict of unconstrained arrays of the same names; the parameters, if all reals are allowed."""
+        return parameters
 
-    @property
-    def constrain(self) -> Callable[[Parameters], Parameters] | None:
+    def constrain(self, unconstrained: Parameters) -> Parameters:
         """The inverse of `unconstrain`."""
-        return None
+        return unconstrained
 
-    @property
-    def log_jacobian(self) -> Callable[[Parameters], Array] | None:
-        """``unconstrained -> []``: log |det| of ``constrain``. Needed only if ``constrain`` is not elementwise."""
-        return None
+    def log_jacobian(self, unconstrained: Parameters) -> Array:
+        """log |det| [] of `constrain`. Needed only if that is not elementwise."""
+        if not self.has("constrain"):
+            return jnp.zeros(())
+        # An elementwise map has a diagonal Jacobian: one forward derivative along the vector of ones holds all of it.
+        _, slopes = jax.jvp(self.constrain, (unconstrained,), (jax.tree.map(jnp.ones_like, unconstrained),))
+        return sum((jnp.sum(jnp.log(jnp.abs(slope))) for slope in jax.tree.leaves(slopes)), start=jnp.zeros(()))
 
     def derived(self, parameters: Parameters) -> Parameters:
         """Further quantities reported beside the draws, such as odds ratios; none by default."""

@@ -194,7 +194,7 @@ def build_target(model: Model, problem: CltProblem, tuning: Tuning) -> Callable[
 def unravel_of(model: Model) -> Callable[[Array], Parameters]:
     """The map from a vector [k] to unconstrained parameters."""
     shapes = parameter_shapes(model)
-    free = shapes if model.unconstrain is None else jax.eval_shape(model.unconstrain, shapes)
+    free = jax.eval_shape(model.unconstrain, shapes)
     return ravel_pytree(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), free))[1]
 
 

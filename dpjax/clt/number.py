@@ -18,7 +18,6 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key, Model, Parameters, static
 from dpjax.models.data_sets import NUMBER, take_number
 from dpjax.models.same_records import SameRecords
-from dpjax.models.unconstrained import constrain, log_jacobian
 from dpjax.release import Release
 from dpjax.release.unknown_count import CountPrior, UnknownCount, expected_number, is_unknown
 
@@ -81,18 +80,17 @@ class WithPlace(SameRecords):
     def unconstrain(self, parameters: Parameters) -> Parameters:
         """From parameters and place to unconstrained numbers."""
         own, place = split(parameters)
-        own = own if self.model.unconstrain is None else self.model.unconstrain(own)
-        return own | {NUMBER: find_ends(self.prior).unconstrain(place)}
+        return self.model.unconstrain(own) | {NUMBER: find_ends(self.prior).unconstrain(place)}
 
     def constrain(self, free: Parameters) -> Parameters:
         """Its inverse."""
         own, place = split(free)
-        return constrain(self.model, own) | {NUMBER: find_ends(self.prior).constrain(place)}
+        return self.model.constrain(own) | {NUMBER: find_ends(self.prior).constrain(place)}
 
     def log_jacobian(self, free: Parameters) -> Array:
         """The log-determinant [] of `constrain`."""
         own, place = split(free)
-        return log_jacobian(self.model, own) + find_ends(self.prior).log_slope(place)
+        return self.model.log_jacobian(own) + find_ends(self.prior).log_slope(place)
 
     def derived(self, parameters: Parameters) -> Parameters:
         """The quantities that the other model derives."""

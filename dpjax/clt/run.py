@@ -27,7 +27,6 @@ from dpjax.clt.number import with_place
 from dpjax.data_augmentation.parameters.coordinates import Tuning
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.programs import jit_model
-from dpjax.models.unconstrained import constrain
 from dpjax.release import Release
 from dpjax.release.unknown_count import is_unknown
 from dpjax.runtime.chunk import CHAIN_AXES, MAX_CAPACITY, Chunk, Segment, Steps, make_draws
@@ -128,7 +127,7 @@ def run_chunk(
 
     def keep(chain: CltChains, step: Step) -> CltDraw:
         place = problem.place(chain.state.position)
-        parameters = constrain(model, unravel_of(model)(tuning.colour(place.whitened)))
+        parameters = model.constrain(unravel_of(model)(tuning.colour(place.whitened)))
         derived = model.derived(parameters)
         if step.uniform is not None:
             number = problem.draw_number(step.uniform, parameters, place.scales, place.sums)

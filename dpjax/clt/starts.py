@@ -23,7 +23,6 @@ from dpjax.clt.moments import Source
 from dpjax.clt.number import number_at, reference_number, with_place
 from dpjax.data_augmentation.parameters.coordinates import Tuning, fit_to_prior
 from dpjax.models.programs import jit_model
-from dpjax.models.unconstrained import constrain
 from dpjax.numerics import tree_where
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower, solve_upper
 from dpjax.release import Release
@@ -124,7 +123,7 @@ def build_evaluation(model: Model, problem: CltProblem, tuning: Tuning) -> Calla
     unravel = unravel_of(model)
 
     def values(whitened: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        parameters = constrain(model, unravel(tuning.colour(whitened)))
+        parameters = model.constrain(unravel(tuning.colour(whitened)))
         residual, covariance = problem.residual(parameters)
         density, number = target(problem.start(whitened)), number_at(problem.release, parameters)
         return (density, residual), (density, covariance + jnp.diag(problem.noise.variance / number))

@@ -19,7 +19,7 @@ from dpjax.data_augmentation.parameters.kernels import NormalRandomWalk
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records import imwg
 from dpjax.data_augmentation.sweep import prior_tuning
-from dpjax.models.unconstrained import constrain, to_vector
+from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import decision_uniforms, tree_where
 
 __all__ = ["VectorPair", "build_coupled_walk", "walk_step"]
@@ -70,7 +70,7 @@ def build_coupled_walk(model: Model, n: int) -> Callable[..., tuple[Parameters, 
         whitened = tuning.whiten(vector), tuning.whiten(other)
         start = VectorPair(*whitened, densities[0](whitened[0]), densities[1](whitened[1]), jnp.asarray(same))
         end, _ = jax.lax.scan(move, start, jnp.arange(NUM_STEPS))
-        drawn, other_drawn = (constrain(model, unravel(tuning.colour(place))) for place in (end.first, end.second))
+        drawn, other_drawn = (model.constrain(unravel(tuning.colour(place))) for place in (end.first, end.second))
         return drawn, tree_where(end.same, drawn, other_drawn), end.same
 
     return update

@@ -31,7 +31,7 @@ from dpjax.data_augmentation.parameters.coordinates import SPREAD, Tuning
 from dpjax.data_augmentation.parameters.interweaving import is_possible, likelihood_of_noise
 from dpjax.data_augmentation.records.parts import NUM_PARTS
 from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, parameter_shapes
-from dpjax.models.unconstrained import constrain, log_jacobian, to_vector
+from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import all_finite, decision_uniforms, select_index, tree_where
 from dpjax.numerics.linear_algebra import product, solve_lower
 from dpjax.numerics.selection import key_of_branches
@@ -260,7 +260,7 @@ def draw_vectors(key: Key, model: Model, tuning: RefreshTuning, from_prior: Arra
 def log_weight(model: Model, parameters: Parameters, tuning: RefreshTuning, from_prior: Array) -> Array:
     """log p(θ) − log q(θ) [] on the unconstrained scale, up to a constant; 0 if q is the prior."""
     vector, unravel = to_vector(model, parameters)
-    log_prior = model.log_prior(parameters) + log_jacobian(model, unravel(vector))
+    log_prior = model.log_prior(parameters) + model.log_jacobian(unravel(vector))
     return jnp.where(from_prior, 0.0, log_prior - t_log_density(vector, tuning))
 
 
@@ -329,7 +329,7 @@ def weigh(
     log_likelihood, log_noise = likelihood_of_noise(model, release, noise), density_of_noise(model, noise)
 
     def weigh_vector(vector: Array) -> tuple[Array, Array]:
-        parameters = constrain(model, unravel(vector))
+        parameters = model.constrain(unravel(vector))
         weight = log_likelihood(parameters) + log_weight(model, parameters, tuning, from_prior)
         return weight, log_noise(parameters)
 
@@ -370,7 +370,7 @@ def choose_candidate(
     assert model.noncentred is not None
     index, _ = select_index(candidates.log_weights, uniform)
     unravel = to_vector(model, candidates.state.parameters)[1]
-    parameters = constrain(model, unravel(candidates.vectors[jnp.maximum(index, 1) - 1]))
+    parameters = model.constrain(unravel(candidates.vectors[jnp.maximum(index, 1) - 1]))
     other = init_state(release, Position(parameters, model.noncentred.records(parameters, candidates.noise)))
     chosen = tree_where(index > 0, other, candidates.state)
     possible = (index == 0) | is_possible(model, parameters, other.latent.records)
@@ -379,7 +379,7 @@ def choose_candidate(
 
 def propose(key: Key, model: Model, release: PrivateRelease, vector: Array, like: GibbsState) -> GibbsState:
     """The parameters of a vector [k] on the unconstrained scale, of the form of a state, and new records given them."""
-    parameters = constrain(model, to_vector(model, like.parameters)[1](vector))
+    parameters = model.constrain(to_vector(model, like.parameters)[1](vector))
     return init_state(release, draw_position_at(key, model, parameters, release.n))
 
 

@@ -15,7 +15,6 @@ from jax.flatten_util import ravel_pytree
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import parameter_shapes
-from dpjax.models.unconstrained import constrain
 from dpjax.release import PrivateRelease
 
 __all__ = ["Moments", "Surface", "natural_at", "parameters_at"]
@@ -151,9 +150,9 @@ def with_derived(model: Model, parameters: Parameters) -> Parameters:
 def parameters_at(model: Model, vector: Array) -> Parameters:
     """The parameters on their natural scale at an unconstrained vector [k]."""
     shapes = parameter_shapes(model)
-    free = shapes if model.unconstrain is None else jax.eval_shape(model.unconstrain, shapes)
+    free = jax.eval_shape(model.unconstrain, shapes)
     _, unravel = ravel_pytree(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), free))
-    return constrain(model, unravel(vector))
+    return model.constrain(unravel(vector))
 
 
 @jit_model

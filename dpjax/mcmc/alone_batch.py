@@ -22,7 +22,7 @@ from dpjax.mcmc.run import Kernel
 from dpjax.mcmc.step import search_from
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
-from dpjax.models.unconstrained import constrain, to_vector
+from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import take_entry
 from dpjax.runtime.devices import gather_to_host, platform_of
 from dpjax.runtime.run import Status
@@ -171,7 +171,7 @@ def points_around(model: Model, ascent: Ascent) -> Parameters:
         steps = REACH * one.tuning.factor.T
 
         def at(step: Array) -> Parameters:
-            return constrain(model, unravel(one.tuning.location + step))
+            return model.constrain(unravel(one.tuning.location + step))
 
         around = jax.vmap(at)(jnp.concatenate([steps, -steps]))
         return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), one.modes, around)

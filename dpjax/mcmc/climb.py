@@ -20,7 +20,7 @@ from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_den
 from dpjax.data_augmentation.problem import Problem
 from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out, thin
 from dpjax.models.programs import jit_model
-from dpjax.models.unconstrained import constrain, to_vector
+from dpjax.models.unconstrained import to_vector
 from dpjax.numerics.linear_algebra import factorize, product
 
 __all__ = ["Ascent", "fit_to", "settle"]
@@ -103,7 +103,7 @@ def climb_to_modes(
     modes, densities = jax.lax.map(rise, (keys, candidates), batch_size=together)
     best = modes[jnp.argmax(jnp.where(jnp.isnan(densities), -jnp.inf, densities))]
     modes = jnp.where(jnp.isfinite(densities)[:, None], modes, best[None])
-    ends = jax.vmap(lambda mode: constrain(model, unravel(prior.colour(mode))))(modes)
+    ends = jax.vmap(lambda mode: model.constrain(unravel(prior.colour(mode))))(modes)
     return Ascent(ends, densities, whiten_about(prior, target, best), ends)
 
 

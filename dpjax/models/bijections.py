@@ -35,34 +35,19 @@ class MappedModel(Model, abstract=True):
         """The map of each parameter that cannot take every real value."""
         return {}
 
-    @property
-    def unconstrain(self) -> Callable[[Parameters], Parameters] | None:
-        """From the parameters to unconstrained arrays; None if each can take every real value."""
-        return self.to_real if self.bijections else None
-
-    @property
-    def constrain(self) -> Callable[[Parameters], Parameters] | None:
-        """The inverse of `unconstrain`."""
-        return self.from_real if self.bijections else None
-
-    @property
-    def log_jacobian(self) -> Callable[[Parameters], Array] | None:
-        """log |det| of `constrain`."""
-        return self.log_slope if self.bijections else None
-
-    def to_real(self, parameters: Parameters) -> Parameters:
+    def unconstrain(self, parameters: Parameters) -> Parameters:
         """The unconstrained arrays of the parameters."""
         return parameters | {
             name: bijection.unconstrain(parameters[name]) for name, bijection in self.bijections.items()
         }
 
-    def from_real(self, unconstrained: Parameters) -> Parameters:
+    def constrain(self, unconstrained: Parameters) -> Parameters:
         """The parameters of unconstrained arrays."""
         return unconstrained | {
             name: bijection.constrain(unconstrained[name]) for name, bijection in self.bijections.items()
         }
 
-    def log_slope(self, unconstrained: Parameters) -> Array:
+    def log_jacobian(self, unconstrained: Parameters) -> Array:
         """The sum [] of the log-determinants of the maps."""
         terms = (one.log_jacobian(unconstrained[name]) for name, one in self.bijections.items())
         return sum(terms, jnp.zeros((), float))

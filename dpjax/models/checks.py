@@ -148,7 +148,7 @@ def check_mixed(model: Model, parameters: Any, records: Records, n: int) -> None
 
 def check_scales(model: Model, parameters: Any) -> None:
     """Check that the maps to the unconstrained scale and back keep names and shapes."""
-    if model.unconstrain is None:
+    if not model.has("constrain"):
         return
     unconstrained = trace(model, "unconstrain", parameters)
     check_dict("unconstrain", unconstrained, "unconstrained arrays")
@@ -156,7 +156,7 @@ def check_scales(model: Model, parameters: Any) -> None:
         remedy = "Keep every name, also of parameters that need no map."
         mismatch("unconstrain", f"names {sorted(unconstrained)}", f"names {sorted(parameters)}", remedy)
     check_same("constrain", trace(model, "constrain", unconstrained), parameters, "the parameters")
-    if model.log_jacobian is not None:
+    if model.has("log_jacobian"):
         check_scalar("log_jacobian", trace(model, "log_jacobian", unconstrained))
     else:
         check_elementwise(model, parameters, unconstrained)

@@ -105,7 +105,7 @@ class Label(NamedTuple):
 
 def labels_of(model: Model, state: LawState) -> list[Label]:
     """The labels of all features, for the shapes of a state."""
-    free = state.parameters if model.unconstrain is None else jax.eval_shape(model.unconstrain, state.parameters)
+    free = jax.eval_shape(model.unconstrain, state.parameters)
     looked = [Label(name, True) for name in looked_at(list(number_names(free, 0)), "of parameters")]
     rows = looked_at(list(number_names(state.records, 1)), "of a record")
     looked += [Label(f"the average of {row}", False) for row in rows]

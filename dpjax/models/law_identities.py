@@ -14,7 +14,7 @@ from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameter
 from dpjax.models.domains import domain_of
 from dpjax.models.law_moves import LawState, record_numbers
 from dpjax.models.programs import jit_model
-from dpjax.models.unconstrained import constrain, to_vector
+from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import leading_size
 
 __all__ = ["check_identities", "rounding"]
@@ -185,16 +185,16 @@ def total_probability(model: Model, state: LawState, levels: Records) -> Array:
 
 def of_coordinates(model: Model, state: LawState) -> dict[str, list[Pair]]:
     """The round trip of parameters, and the determinant of its Jacobian where there is one."""
-    if model.unconstrain is None or not state.parameters:
+    if not model.has("constrain") or not state.parameters:
         return {}
     vector, unravel = to_vector(model, state.parameters)
 
     def natural(vector: Array) -> Array:
-        return ravel_pytree(constrain(model, unravel(vector)))[0]
+        return ravel_pytree(model.constrain(unravel(vector)))[0]
 
     wanted = ravel_pytree(state.parameters)[0]
     found = {"constrain": [(natural(vector), wanted)]}
-    if model.log_jacobian is not None and vector.size == wanted.size <= MOST_PARAMETERS:
+    if model.has("log_jacobian") and vector.size == wanted.size <= MOST_PARAMETERS:
         determinant = jnp.linalg.slogdet(jax.jacfwd(natural)(vector))[1]
         found["log_jacobian"] = [(model.log_jacobian(unravel(vector)), determinant)]
     return found

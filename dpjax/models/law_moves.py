@@ -15,7 +15,7 @@ import numpy as np
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.domains import domain_of
 from dpjax.models.simulation import draw_position
-from dpjax.models.unconstrained import constrain, log_jacobian, to_vector
+from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import decision_uniforms, leading_size, proper_density, select_indices, tree_where
 
 __all__ = ["MOVES", "Draws", "LawFacts", "LawState", "MoveComparison", "draw_all", "record_numbers"]
@@ -150,14 +150,14 @@ def move_parameters(
 
     def target(vector: Array) -> Array:
         free = unravel(vector)
-        return log_density(constrain(model, free)) + log_jacobian(model, free)
+        return log_density(model.constrain(free)) + model.log_jacobian(free)
 
     def step(key: Key, present: Array) -> Array:
         scale_key, accept_key = jax.random.split(key)
         moved = present + step_size(scale_key, present.size) * way
         return jnp.where(accepted(accept_key, target(moved), target(present)), moved, present)
 
-    return constrain(model, unravel(repeat(key, step, vector)))
+    return model.constrain(unravel(repeat(key, step, vector)))
 
 
 def move_by_prior(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tuple[LawState, LawState]:

@@ -1,7 +1,5 @@
 """Models of other latent data, with the parameters of the model that they hold."""
 
-from collections.abc import Callable
-
 from dpjax.base import Array, Key, Model, Parameters
 
 __all__ = ["SameParameters"]
@@ -25,20 +23,17 @@ class SameParameters(Model, abstract=True):
         """That of the other model."""
         return self.model.draws_prior
 
-    @property
-    def unconstrain(self) -> Callable[[Parameters], Parameters] | None:
+    def unconstrain(self, parameters: Parameters) -> Parameters:
         """That of the other model."""
-        return self.model.unconstrain
+        return self.model.unconstrain(parameters)
 
-    @property
-    def constrain(self) -> Callable[[Parameters], Parameters] | None:
+    def constrain(self, unconstrained: Parameters) -> Parameters:
         """That of the other model."""
-        return self.model.constrain
+        return self.model.constrain(unconstrained)
 
-    @property
-    def log_jacobian(self) -> Callable[[Parameters], Array] | None:
+    def log_jacobian(self, unconstrained: Parameters) -> Array:
         """That of the other model."""
-        return self.model.log_jacobian
+        return self.model.log_jacobian(unconstrained)
 
     def derived(self, parameters: Parameters) -> Parameters:
         """That of the other model."""

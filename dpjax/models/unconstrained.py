@@ -1,4 +1,4 @@
-"""Parameters on their unconstrained scale: as a vector, back again, and the determinant of the map."""
+"""Parameters on their unconstrained scale: as a vector, and whether the map from it is elementwise."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ from jax.flatten_util import ravel_pytree
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.models.programs import jit_model
 
-__all__ = ["constrain", "log_jacobian", "mixing", "to_vector"]
+__all__ = ["mixing", "to_vector"]
 
 MIXING_DRAWS = 4
 """Number of draws from the prior at which a map is tried."""
@@ -17,23 +17,7 @@ MIXING_DRAWS = 4
 
 def to_vector(model: Model, parameters: Parameters) -> tuple[Array, Callable[[Array], Parameters]]:
     """The unconstrained vector [k] of the parameters, and the map from such a vector to an unconstrained dict."""
-    return ravel_pytree(parameters if model.unconstrain is None else model.unconstrain(parameters))
-
-
-def constrain(model: Model, unconstrained: Parameters) -> Parameters:
-    """The parameters on their natural scale."""
-    return unconstrained if model.constrain is None else model.constrain(unconstrained)
-
-
-def log_jacobian(model: Model, unconstrained: Parameters) -> Array:
-    """The log absolute determinant [] of ``model.constrain``."""
-    if model.constrain is None:
-        return jnp.zeros(())
-    if model.log_jacobian is not None:
-        return model.log_jacobian(unconstrained)
-    # An elementwise map has a diagonal Jacobian: one forward derivative along the vector of ones holds all of it.
-    _, slopes = jax.jvp(model.constrain, (unconstrained,), (jax.tree.map(jnp.ones_like, unconstrained),))
-    return sum((jnp.sum(jnp.log(jnp.abs(slope))) for slope in jax.tree.leaves(slopes)), start=jnp.zeros(()))
+    return ravel_pytree(model.unconstrain(parameters))
 
 
 @jit_model
@@ -50,7 +34,7 @@ def mixing(model: Model, key: Key) -> Array:
         way = jax.random.uniform(way_key, vector.shape, vector.dtype, 1.0, 2.0)
 
         def slope(along: Array) -> Array:
-            return jax.jvp(lambda vector: ravel_pytree(constrain(model, unravel(vector)))[0], (vector,), (along,))[1]
+            return jax.jvp(lambda vector: ravel_pytree(model.constrain(unravel(vector)))[0], (vector,), (along,))[1]
 
         one, other = slope(jnp.ones_like(vector)), slope(way) / way
         relative = jnp.abs(one - other) / jnp.maximum(jnp.abs(one), jnp.abs(other))

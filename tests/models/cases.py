@@ -63,5 +63,4 @@ def draw(name: str, seed: int, n: int = 50) -> tuple[dict, dict]:
 
 def unconstrained(name: str, parameters: dict) -> dict:
     """The parameters on their unconstrained scale."""
-    model = CASES[name]
-    return parameters if model.unconstrain is None else model.unconstrain(parameters)
+    return CASES[name].unconstrain(parameters)

@@ -62,8 +62,7 @@ def test_the_density_of_noise_is_that_of_its_records_times_the_slope(name: str) 
 @pytest.mark.parametrize("name", LEARNED)
 def test_scales_are_inverse(name: str) -> None:
     parameters, _ = draw(name, seed=7)
-    if CASES[name].constrain is not None:
-        assert_same(CASES[name].constrain(unconstrained(name, parameters)), parameters, 1e-10)
+    assert_same(CASES[name].constrain(unconstrained(name, parameters)), parameters, 1e-10)
 
 
 def simplex_coordinates(value: jax.Array) -> jax.Array:

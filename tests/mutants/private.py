@@ -360,8 +360,8 @@ MUTANTS = (
     Mutant(
         "A model's target forgets the Jacobian of its coordinates",
         "private/targets/target.py",
-        "return model.log_prior(constrain(model, unconstrained)) + log_jacobian(model, unconstrained)",
-        "return model.log_prior(constrain(model, unconstrained))",
+        "return model.log_prior(model.constrain(unconstrained)) + model.log_jacobian(unconstrained)",
+        "return model.log_prior(model.constrain(unconstrained))",
         ("private/targets/test_target.py",),
     ),
     Mutant(

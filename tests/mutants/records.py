@@ -227,7 +227,7 @@ MUTANTS = (
     Mutant(
         "The density in whitened coordinates lacks its Jacobian",
         "data_augmentation/parameters/coordinates.py",
-        "log_prior = model.log_prior(parameters) + log_jacobian(model, unconstrained)",
+        "log_prior = model.log_prior(parameters) + model.log_jacobian(unconstrained)",
         "log_prior = model.log_prior(parameters)",
         ("data_augmentation/parameters/test_kernels.py", *START),
     ),

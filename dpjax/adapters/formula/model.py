@@ -26,7 +26,7 @@ from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.inspection import find_layout
 from dpjax.adapters.numpyro.model import NumPyroModel, find_facts
 from dpjax.adapters.numpyro.noncentred import Standardised
-from dpjax.base import Array, Model
+from dpjax.base import Array, Model, Parameters
 from dpjax.models.checks import check_model
 
 __all__ = ["formula"]
@@ -146,20 +146,17 @@ class FormulaModel(NumPyroModel):
         """The coordinates in which coefficients are standardised, and group effects halfway."""
         return Standardised(self.layout, self.facts.effects, tuple(term.name for term in self.design.groups))
 
-    @property
-    def unconstrain(self) -> Any:
+    def unconstrain(self, parameters: Parameters) -> Parameters:
         """From the parameters to standardised coordinates."""
-        return self.standardised.unconstrain
+        return self.standardised.unconstrain(parameters)
 
-    @property
-    def constrain(self) -> Any:
+    def constrain(self, unconstrained: Parameters) -> Parameters:
         """Its inverse."""
-        return self.standardised.constrain
+        return self.standardised.constrain(unconstrained)
 
-    @property
-    def log_jacobian(self) -> Any:
+    def log_jacobian(self, unconstrained: Parameters) -> Array:
         """The log-determinant of the inverse."""
-        return self.standardised.log_jacobian
+        return self.standardised.log_jacobian(unconstrained)
 
     @property
     def level_names(self) -> dict[str, tuple[str, ...]]:

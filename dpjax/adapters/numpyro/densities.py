@@ -4,7 +4,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from numpyro.distributions import biject_to, constraints
+from numpyro.distributions import biject_to
 
 from dpjax._util.validation import fail
 from dpjax.adapters.numpyro.floats import on_floats
@@ -17,7 +17,6 @@ from dpjax.adapters.numpyro.trace import (
     is_factor,
     is_improper,
     trace_statements,
-    unwrap,
 )
 from dpjax.adapters.numpyro.truncation import log_density
 from dpjax.base import Array, Key, Model, Parameters, Records
@@ -90,7 +89,7 @@ class ModelDensities(Model):
         self.layout.run(len(records[self.layout.fields[0]]), choose, places)
         return sum(terms[1:], start=terms[0])
 
-    def unconstrained_at(self, parameters: Parameters) -> Parameters:
+    def unconstrain(self, parameters: Parameters) -> Parameters:
         """The parameters as unconstrained arrays."""
         unconstrained: Parameters = {}
 
@@ -101,7 +100,7 @@ class ModelDensities(Model):
         self.layout.run_parameters(choose)
         return unconstrained
 
-    def parameters_at(self, unconstrained: Parameters) -> Parameters:
+    def constrain(self, unconstrained: Parameters) -> Parameters:
         """The parameters at unconstrained arrays."""
         parameters: Parameters = {}
 
@@ -112,8 +111,8 @@ class ModelDensities(Model):
         self.layout.run_parameters(choose)
         return parameters
 
-    def log_jacobian_at(self, unconstrained: Parameters) -> Array:
-        """The log absolute determinant [] of `parameters_at`; a support may depend on earlier parameters."""
+    def log_jacobian(self, unconstrained: Parameters) -> Array:
+        """The log absolute determinant [] of `constrain`; a support may depend on earlier parameters."""
         terms: list[Array] = []
 
         def choose(name: str, distribution: Any) -> Array:
@@ -124,12 +123,6 @@ class ModelDensities(Model):
 
         self.layout.run_parameters(choose)
         return sum(terms, start=jnp.zeros((), float))
-
-    def is_unconstrained(self) -> bool:
-        """Whether every real value of every parameter is possible."""
-        statements = trace_statements(lambda key: self.layout.run(self.layout.size, draw(key)))
-        supports = [unwrap(one["fn"]).support for one in statements if one.get("name") in self.layout.parameters]
-        return all(support in (constraints.real, constraints.real_vector) for support in supports)
 
     def quantities(self, names: tuple[str, ...], parameters: Parameters) -> Parameters:
         """The deterministic sites of these names, which do not depend on the records."""

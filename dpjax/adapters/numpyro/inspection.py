@@ -238,9 +238,9 @@ def run_trials(model: ModelDensities, any_size: bool, key: Key) -> Trial:
         prior_key, point_key = jax.random.split(jax.random.fold_in(point_keys, number))
         drawn = model.sample_prior(prior_key)
         point = jax.tree.map(
-            lambda leaf: sign.astype(leaf.dtype) * leaf, draw_points(point_key, model.unconstrained_at(drawn))
+            lambda leaf: sign.astype(leaf.dtype) * leaf, draw_points(point_key, model.unconstrain(drawn))
         )
-        return run_trial(model, any_size, record_key, tree_where(sign == 0, drawn, model.parameters_at(point)))
+        return run_trial(model, any_size, record_key, tree_where(sign == 0, drawn, model.constrain(point)))
 
     point_keys, record_keys = jax.random.split(key)
     # A loop compiles each distribution once.

@@ -105,8 +105,6 @@ class ModelFacts(NamedTuple):
         Whether records are i.i.d. given the parameters.
     num_records
         The only number of records, or None.
-    unconstrained
-        Whether every real value of every parameter is possible.
     draws_prior
         Whether there are draws from the prior.
     effects
@@ -127,7 +125,6 @@ class ModelFacts(NamedTuple):
 
     exchangeable: bool
     num_records: int | None
-    unconstrained: bool
     draws_prior: bool
     effects: tuple[str, ...]
     quantities: tuple[str, ...]
@@ -144,7 +141,6 @@ def find_facts(densities: ModelDensities, exchangeable: bool, effects: tuple[str
     return ModelFacts(
         exchangeable=exchangeable,
         num_records=layout.size if layout.fixed or has_prior_of_size(densities) else None,
-        unconstrained=densities.is_unconstrained(),
         draws_prior=densities.draws_prior,
         effects=find_effects(layout) if effects is None else effects,
         quantities=find_quantities(densities),
@@ -218,21 +214,6 @@ class NumPyroModel(ModelDensities):
     def count_field(self) -> str | None:
         """The only field, if that is an integer without a list of its values."""
         return self.facts.count_field
-
-    @property
-    def unconstrain(self) -> Callable[[Parameters], Parameters] | None:
-        """From the parameters to unconstrained arrays."""
-        return None if self.facts.unconstrained else self.unconstrained_at
-
-    @property
-    def constrain(self) -> Callable[[Parameters], Parameters] | None:
-        """Its inverse."""
-        return None if self.facts.unconstrained else self.parameters_at
-
-    @property
-    def log_jacobian(self) -> Callable[[Parameters], Array] | None:
-        """The log-determinant of the inverse."""
-        return None if self.facts.unconstrained else self.log_jacobian_at
 
     def derived(self, parameters: Parameters) -> Parameters:
         """The deterministic sites of the parameters."""

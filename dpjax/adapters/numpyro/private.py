@@ -124,14 +124,14 @@ def numpyro_target(
         return found[0]
 
     def log_prior(unconstrained: Parameters) -> Array:
-        return prior.log_prior(prior.parameters_at(unconstrained)) + prior.log_jacobian_at(unconstrained)
+        return prior.log_prior(prior.constrain(unconstrained)) + prior.log_jacobian(unconstrained)
 
     def log_likelihood(unconstrained: Parameters, record: Records) -> Array:
-        return density(prior.parameters_at(unconstrained), record)
+        return density(prior.constrain(unconstrained), record)
 
     check_factorization(densities_of, covariates, prior.log_prior, density, examples)
-    start = jax.eval_shape(lambda key: prior.unconstrained_at(prior.sample_prior(key)), jax.random.key(0))
-    terms = TargetTerms(log_likelihood, log_prior, prior.parameters_at)
+    start = jax.eval_shape(lambda key: prior.unconstrain(prior.sample_prior(key)), jax.random.key(0))
+    terms = TargetTerms(log_likelihood, log_prior, prior.constrain)
     return build_target(terms, data, start, chunk_size, rows, public)
 
 

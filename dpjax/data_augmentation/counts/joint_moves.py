@@ -18,7 +18,7 @@ from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.counts.form import as_count_model
 from dpjax.data_augmentation.counts.table import COUNTS
 from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density
-from dpjax.models.unconstrained import constrain, to_vector
+from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import accept, decision_uniforms, tree_where
 from dpjax.numerics.counts import draw_binomial, draw_multinomial
 from dpjax.release import Release
@@ -63,7 +63,7 @@ def build_joint_step(
         log_prior = build_log_density(model, tuning, unravel, lambda parameters: jnp.zeros(()))
 
         def parameters_at(whitened: Array) -> Parameters:
-            return constrain(model, unravel(tuning.colour(whitened)))
+            return model.constrain(unravel(tuning.colour(whitened)))
 
         def move(state: MovePlace, index: Array) -> tuple[MovePlace, tuple[Array, Array]]:
             size_key, step_key, record_key, accept_key = jax.random.split(jax.random.fold_in(rng_key, index), 4)

@@ -30,7 +30,7 @@ from dpjax.data_augmentation.parameters.interweaving import NUM_MOVES, Interweav
 from dpjax.mechanisms.base import parts_of
 from dpjax.mechanisms.spread import simulated_variance
 from dpjax.models.record_noise import has_real_fields, has_scores, num_rows, records_at, to_columns
-from dpjax.models.unconstrained import constrain, to_vector
+from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import decision_uniforms, tree_where
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower
 from dpjax.numerics.quadrature import Rule, make_rule
@@ -149,7 +149,7 @@ class Space(NamedTuple):
     def split(self, vector: Array) -> tuple[Parameters, Array]:
         """The parameters, and the coordinates [m] of the frame."""
         size = self.tuning.location.size
-        parameters = constrain(self.model, self.unravel(self.tuning.colour(vector[:size])))
+        parameters = self.model.constrain(self.unravel(self.tuning.colour(vector[:size])))
         return parameters, self.approximation.colour(parameters, vector[size:])
 
     def log_density(self, log_likelihood: Callable[[Parameters, Array], Array]) -> Callable[[Array], Array]:
@@ -189,7 +189,7 @@ def build_affine_step(
         noise_key, move_key, decision_key = jax.random.split(rng_key, 3)
         own, whitening = noncentred_coordinates(model, tuning)
         _, unravel = to_vector(own, parameters)
-        reference = constrain(own, unravel(whitening.location))
+        reference = own.constrain(unravel(whitening.location))
         space = Space(
             own, whitening, unravel, approximate_frame(release, sums, variance, reference, num_coordinates(k))
         )

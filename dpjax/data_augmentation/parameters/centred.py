@@ -23,7 +23,7 @@ from dpjax.data_augmentation.parameters.kernels import (
 )
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import draw_position, parameter_shapes
-from dpjax.models.unconstrained import constrain, to_vector
+from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import all_finite, leading_size, tree_where
 
 MOST_FOR_HMC = 20
@@ -115,7 +115,7 @@ def build_move_by(
         log_density = build_log_density(model, tuning, unravel, log_likelihood)
         algorithm, start = kernel.build(log_density, vector.size, tuning.step_size), tuning.whiten(vector)
         whitened, info = make_steps(rng_key, algorithm, start, kernel.num_steps)
-        moved = constrain(model, unravel(tuning.colour(whitened)))
+        moved = model.constrain(unravel(tuning.colour(whitened)))
         return moved, info, jnp.isfinite(log_density(start))
 
     return move
@@ -317,7 +317,7 @@ def average_rates(
 def forget_last_bits(model: Model, parameters: Parameters, records: Records) -> tuple[Parameters, Records]:
     """A chain's parameters and records in half the precision, unless that takes them out of their support."""
     vector, unravel = to_vector(model, parameters)
-    rough = constrain(model, unravel(halve_precision(vector))), jax.tree.map(halve_precision, records)
+    rough = model.constrain(unravel(halve_precision(vector))), jax.tree.map(halve_precision, records)
     return tree_where(jnp.isfinite(build_log_likelihood(model, rough[1])(rough[0])), rough, (parameters, records))
 
 

@@ -16,7 +16,7 @@ from dpjax._util.validation import check_count, check_key, fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.models.checks import check_model
 from dpjax.models.simulation import draw_parameters
-from dpjax.models.unconstrained import constrain, log_jacobian, to_vector
+from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import proper_density
 from dpjax.numerics.linear_algebra import product
 
@@ -89,8 +89,8 @@ def build_log_density(
 
     def log_density(whitened: Array) -> Array:
         unconstrained = unravel(tuning.colour(whitened))
-        parameters = constrain(model, unconstrained)
-        log_prior = model.log_prior(parameters) + log_jacobian(model, unconstrained)
+        parameters = model.constrain(unconstrained)
+        log_prior = model.log_prior(parameters) + model.log_jacobian(unconstrained)
         return proper_density(log_prior + log_likelihood(parameters))
 
     return log_density

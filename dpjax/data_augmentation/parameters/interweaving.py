@@ -18,7 +18,7 @@ from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_den
 from dpjax.data_augmentation.parameters.kernels import elliptical_slice
 from dpjax.data_augmentation.records.local import choose_candidates, count_doublings, draw_windows, log_weights
 from dpjax.data_augmentation.records.microdata import find_levels
-from dpjax.models.unconstrained import constrain, to_vector
+from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import all_finite, tree_where
 from dpjax.release import LocalRelease, Microdata, PrivateRelease, Release
 from dpjax.release.summed import finite_total
@@ -66,7 +66,7 @@ def build_interweaving_step(
         log_likelihood = likelihood_of_noise(model, release, noise)
         log_density = build_log_density(own, whitening, unravel, log_likelihood)
         start, state, info = elliptical_moves(move_key, log_density, whitening.whiten(vector))
-        moved = constrain(own, unravel(whitening.colour(state.position)))
+        moved = own.constrain(unravel(whitening.colour(state.position)))
         again = records_of(moved, noise)
         finite = jnp.isfinite(start.logdensity) & is_possible(model, moved, again)
         return tree_where(finite, moved, parameters), tree_where(finite, again, records), make_report(info, finite)
@@ -210,5 +210,5 @@ def move_summed(
 
     log_density = build_log_density(own, whitening, unravel, log_likelihood)
     start, state, info = elliptical_moves(key, log_density, whitening.whiten(vector))
-    moved = constrain(own, unravel(whitening.colour(state.position)))
+    moved = own.constrain(unravel(whitening.colour(state.position)))
     return moved, jnp.isfinite(start.logdensity) & all_finite(moved), info

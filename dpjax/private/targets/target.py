@@ -16,7 +16,6 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_count, check_function, describe, fail, is_traced, name_of, summarize_error
 from dpjax.base import Array, Model
 from dpjax.models.checks import check_model
-from dpjax.models.unconstrained import constrain, log_jacobian
 from dpjax.numerics.linear_algebra import product
 from dpjax.private.entries import check_array_type, convert, jax_type
 from dpjax.private.fixed_point import BOUND_BITS, LARGEST_BLOCK, MOST_RECORDS
@@ -238,17 +237,16 @@ def model_target(
         fail("model", given, "identically distributed records", "Use dpjax.private.numpyro_target.")
 
     def prior(unconstrained: Any) -> Array:
-        return model.log_prior(constrain(model, unconstrained)) + log_jacobian(model, unconstrained)
+        return model.log_prior(model.constrain(unconstrained)) + model.log_jacobian(unconstrained)
 
     def likelihood(unconstrained: Any, record: dict[str, Any]) -> Array:
         one = jax.tree.map(lambda leaf: leaf[None], record)
-        return model.log_density(constrain(model, unconstrained), one)[0]
+        return model.log_density(model.constrain(unconstrained), one)[0]
 
     def start() -> Any:
-        parameters = model.sample_prior(jax.random.key(0))  # for its shapes only
-        return parameters if model.unconstrain is None else model.unconstrain(parameters)
+        return model.unconstrain(model.sample_prior(jax.random.key(0)))  # for its shapes only
 
-    terms = TargetTerms(likelihood, prior, lambda unconstrained: constrain(model, unconstrained))
+    terms = TargetTerms(likelihood, prior, model.constrain)
     return build_target(terms, records, jax.eval_shape(start), chunk_size, rows, read_public(public_arrays, model))
 
 

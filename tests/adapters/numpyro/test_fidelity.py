@@ -83,9 +83,7 @@ def compare(program: Program) -> float:
 
 
 def of_coordinates(program: Program, model: Any, parameters: Any, records: Any) -> float:
-    """The distance on the unconstrained scale, where there is one."""
-    if model.unconstrain is None:
-        return 0.0
+    """The distance on the unconstrained scale."""
     free = model.unconstrain(parameters)
     ours = model.log_prior(model.constrain(free)) + model.log_jacobian(free)
     ours = ours + jnp.sum(model.log_density(parameters, records))

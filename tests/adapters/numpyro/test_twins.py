@@ -10,7 +10,6 @@ import pytest
 
 import dpjax
 from dpjax import models
-from dpjax.models.unconstrained import constrain, log_jacobian
 from problems import numpyro_programs as programs
 
 COVARIATES = {"covariate_mean": np.array([0.5, -1.0]), "covariate_cov": np.array([[1.0, 0.3], [0.3, 2.0]])}
@@ -74,16 +73,15 @@ def compute(twins: tuple[dpjax.Model, dpjax.Model], source: int, key: jax.Array)
     parameters = twins[source].sample_prior(prior_key)
     records = twins[source].sample_records(record_key, parameters, N)
     _, model = twins
-    unconstrained = parameters if model.unconstrain is None else model.unconstrain(parameters)
-    constrained = unconstrained if model.constrain is None else model.constrain(unconstrained)
+    unconstrained = model.unconstrain(parameters)
+    constrained = model.constrain(unconstrained)
     flat, unravel = jax.flatten_util.ravel_pytree(unconstrained)
 
     def free(vector: jax.Array) -> jax.Array:
-        leaves = (constrain(model, unravel(vector))).values()
+        leaves = model.constrain(unravel(vector)).items()
         # The last probability of each row follows from the others.
-        return jnp.concatenate(
-            [(leaf[..., :-1] if leaf.ndim and model.unconstrain else leaf).ravel() for leaf in leaves]
-        )
+        rows = [leaf if leaf.shape == unconstrained[name].shape else leaf[..., :-1] for name, leaf in leaves]
+        return jnp.concatenate([leaf.ravel() for leaf in rows])
 
     noise = model.noncentred.noise(noise_key, parameters, records)
     return Figures(
@@ -92,7 +90,7 @@ def compute(twins: tuple[dpjax.Model, dpjax.Model], source: int, key: jax.Array)
         tuple(twin.log_prior(parameters) for twin in twins),
         tuple(twin.log_density(parameters, records) for twin in twins),
         constrained,
-        (log_jacobian(model, unconstrained), jnp.linalg.slogdet(jax.jacobian(free)(flat))[1]),
+        (model.log_jacobian(unconstrained), jnp.linalg.slogdet(jax.jacobian(free)(flat))[1]),
         model.noncentred.records(parameters, noise),
         noise,
         model.noncentred.scores.noise(model.noncentred.scores.scores(noise)),
