@@ -234,26 +234,24 @@ class Model(Printed, PyTree, abstract=True):
 
     # What makes samplers faster.
 
-    @property
-    def update(self) -> Callable[[Key, Parameters, Records], Parameters] | None:
-        """``(key, parameters, records) -> parameters``, a draw that leaves p(parameters | records) invariant.
+    def update(self, key: Key, parameters: Parameters, records: Records) -> Parameters:
+        """A draw that leaves p(parameters | records) invariant.
 
-        Without it a BlackJAX kernel on the unconstrained scale is used.
+        By default the parameters as they are, which a BlackJAX kernel then moves on the unconstrained scale.
         """
-        return None
+        return parameters
 
     @property
     def noncentred(self) -> NonCentred | None:
         """The non-centred form; with it, interweaving is on by default."""
         return None
 
-    @property
-    def update_log_density(self) -> Callable[[Parameters, Parameters, Records], Array] | None:
-        """``(new, parameters, records) -> []``: the normalised log-density of ``update(key, parameters, records)``.
+    def update_log_density(self, new: Parameters, parameters: Parameters, records: Records) -> Array:
+        """The normalised log-density [] of ``update(key, parameters, records)`` at ``new``.
 
         With it coupled chains can meet in the parameters before they have met in every record.
         """
-        return None
+        raise NotImplementedError
 
     def summarize(self, records: Records) -> Any:
         """A sufficient statistic, so that a parameter kernel reads the records once per sweep; the records by default.
@@ -274,10 +272,9 @@ class Model(Printed, PyTree, abstract=True):
         """
         return None
 
-    @property
-    def conjugate(self) -> Callable[[], ConjugateCounts] | None:
-        """``() -> ConjugateCounts``, for finitely many possible records and parameters that can be integrated out."""
-        return None
+    def conjugate(self) -> ConjugateCounts:
+        """The counts with the parameters integrated out, if that can be done and there are finitely many records."""
+        raise NotImplementedError
 
     # What is known of the parameters.
 
@@ -351,15 +348,14 @@ class Model(Printed, PyTree, abstract=True):
         """The only random field, if that is an integer [] whose values are not listed; others have density 0."""
         return None
 
-    @property
-    def normal_field(self) -> Callable[[Parameters], tuple[Array, Array]] | None:
-        """``parameters -> (mean, standard deviation)``, [] or [n], if the one field is Normal given the parameters."""
-        return None
+    def normal_field(self, parameters: Parameters) -> tuple[Array, Array]:
+        """Mean and standard deviation, [] or [n], if the one field is Normal given the parameters."""
+        raise NotImplementedError
 
     @property
-    def mixed(self) -> MixedRecords | None:
+    def mixed(self) -> MixedRecords:
         """The records by scores and levels, if discrete fields stand among continuous ones. For `dpjax.sample_clt`."""
-        return None
+        raise NotImplementedError
 
     @property
     def level_names(self) -> dict[str, tuple[str, ...]]:

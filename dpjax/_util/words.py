@@ -37,11 +37,12 @@ def describe_model(model: Any) -> str:
     n = model.num_records or 1
     records = jax.eval_shape(lambda key, parameters: model.sample_records(key, parameters, n), key, parameters)
     one = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype), records)
+    is_drawn = model.has("update") or not parameters
     lines = [
         f"parameters: {show_shapes(parameters)}",
         f"records: {show_shapes(one)}; {'any number' if model.num_records is None else model.num_records}, "
         + ("identically distributed" if model.exchangeable else "not identically distributed"),
-        "parameters given records: " + ("an exact draw" if model.update else "a BlackJAX kernel"),
+        "parameters given records: " + ("an exact draw" if is_drawn else "a BlackJAX kernel"),
         "interweaving: " + ("on by default" if model.noncentred else "not possible"),
         *(f"  {field}: {form}" for field, form in (model.noncentred.forms if model.noncentred else ())),
     ]

@@ -123,7 +123,7 @@ def find_points(model: Model) -> str | None:
         return "support"
     if model.count_field is not None:
         return "counts"
-    if model.mixed is not None:
+    if model.has("mixed"):
         return "mixed"
     form = model.noncentred
     if form is None or form.scores is None or form.log_density is not None:

@@ -56,7 +56,7 @@ class Source(NamedTuple):
 def make_points(key: Key, model: Model, source: Source, num_points: int, refinement: int = 1) -> Any:
     """The points over which moments are summed, unless the model lists them; see `build_moments` and `make_rule`."""
     if source.points in ("scores", "mixed"):
-        dim = num_rows(model) if model.mixed is None or source.points == "scores" else model.mixed.num_scores
+        dim = num_rows(model) if source.points == "scores" else model.mixed.num_scores
         return make_rule(jax.random.fold_in(key, refinement), dim, num_points, refinement)
     return jnp.arange(refinement**2 * num_points) if source.points == "counts" else None
 
@@ -166,7 +166,6 @@ class FieldPairs(NamedTuple):
 
 def pair_points(model: Model, rule: Rule) -> FieldPairs:
     """All pairs of a point of the rule and a combination of levels."""
-    assert model.mixed is not None
     domain, number = domain_of(model), rule.weights.size
     tiled = jax.tree.map(lambda leaf: jnp.tile(leaf, (number, *[1] * (leaf.ndim - 1))), domain())
     return FieldPairs(jnp.repeat(rule.points, domain.size, axis=1), jnp.repeat(rule.weights, domain.size), tiled)
@@ -174,7 +173,6 @@ def pair_points(model: Model, rule: Rule) -> FieldPairs:
 
 def weigh_pairs(model: Model, release: Release, parameters: Parameters, pairs: FieldPairs) -> tuple[Array, Array]:
     """The contributions [d, m] and weights [m] of the records at all pairs."""
-    assert model.mixed is not None
     records, log_probability = model.mixed.records(parameters, pairs.points, pairs.levels)
     return release.contributions(records), pairs.weights * jnp.exp(log_probability)
 

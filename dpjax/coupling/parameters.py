@@ -47,17 +47,16 @@ def build_coupled_update(model: Model, n: int, coupling: ParameterCoupling | Non
     """
     if not parameter_shapes(model):
         return lambda key, first, second, same, pair: (first, second, jnp.asarray(True))
-    known = model.update_log_density is not None
     if coupling not in (None, *get_args(ParameterCoupling)):
         expected = "'maximal', 'common', 'random walk' or None"
         fail("parameters", repr(coupling), expected, "None takes what the model allows.")
-    has_update = model.update is not None
+    has_update = model.has("update")
     ignores_parameters = has_update and not reads_parameters(model)
-    has_density = has_update and known
+    has_density = has_update and model.has("update_log_density")
     possible = {"maximal": has_density, "common": has_density or ignores_parameters, "random walk": True}
     chosen: str = coupling or next(name for name, is_possible in possible.items() if is_possible)
     if not possible[chosen]:
-        missing = "update" if model.update is None else "update_log_density"
+        missing = "update_log_density" if has_update else "update"
         remedy = "Give the model `update` and `update_log_density`, or take parameters='random walk'."
         fail("model", f"no {missing}", f"parameters that can meet by parameters={chosen!r}", remedy)
     if chosen == "random walk":
@@ -67,13 +66,12 @@ def build_coupled_update(model: Model, n: int, coupling: ParameterCoupling | Non
 
 def build_common_update(model: Model, ignores_parameters: bool) -> CoupledUpdate:
     """The update by common random numbers; `ignores_parameters` says whether it depends on the records alone."""
-    update: Any = model.update
 
     def step(key: Key, first: Parameters, second: Parameters, same: Array, pair: RecordPair) -> Any:
         met = jnp.all(pair.same) & jnp.logical_or(same, ignores_parameters)
-        drawn = update(key, first, pair.first)
+        drawn = model.update(key, first, pair.first)
         # Both chains use the same key on purpose; `clone` keeps the key reuse checker from reporting it.
-        other = update(jax.random.clone(key), second, pair.second)
+        other = model.update(jax.random.clone(key), second, pair.second)
         return drawn, tree_where(met, drawn, other), met
 
     return step
@@ -81,16 +79,14 @@ def build_common_update(model: Model, ignores_parameters: bool) -> CoupledUpdate
 
 def build_maximal_update(model: Model) -> CoupledUpdate:
     """The maximally coupled update; each chain alone uses the model's update."""
-    update: Any = model.update
-    log_density: Any = model.update_log_density
 
     def step(key: Key, first: Parameters, second: Parameters, same: Array, pair: RecordPair) -> Any:
         drawn, other, common = maximal(
             key,
-            lambda key: update(key, first, pair.first),
-            lambda new: log_density(new, first, pair.first),
-            lambda key: update(key, second, pair.second),
-            lambda new: log_density(new, second, pair.second),
+            lambda key: model.update(key, first, pair.first),
+            lambda new: model.update_log_density(new, first, pair.first),
+            lambda key: model.update(key, second, pair.second),
+            lambda new: model.update_log_density(new, second, pair.second),
             MAX_PARAMETER_TRIALS,
         )
         met = common | (same & jnp.all(pair.same))
@@ -103,8 +99,7 @@ def reads_parameters(model: Model) -> bool:
     """Whether the update depends on the current parameters."""
     key = jax.eval_shape(jax.random.key, 0)
     parameters, records = position_shapes(model, model.num_records or 2)
-    update: Any = model.update
-    return depends_on(lambda values, key, records: update(key, values, records), parameters, key, records)
+    return depends_on(lambda values, key, records: model.update(key, values, records), parameters, key, records)
 
 
 def couple_proposals(

@@ -1,7 +1,5 @@
 """Beta records with known shapes or Gamma priors of the shapes."""
 
-from collections.abc import Callable
-
 import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
@@ -88,11 +86,6 @@ class Beta(MappedModel):
     def log_density(self, parameters: Parameters, records: Records) -> Array:
         """The log-density of each record [n]."""
         return beta_log_density(records["y"], *self.shapes(parameters))
-
-    @property
-    def update(self) -> Callable[[Key, Parameters, Records], Parameters] | None:
-        """With known shapes there is nothing to draw."""
-        return None if self.bijections else lambda key, parameters, records: {}
 
     @property
     def noncentred(self) -> NonCentred:

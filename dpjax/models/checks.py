@@ -103,9 +103,9 @@ def check_records(model: Model, key: Any, parameters: Any, n: int) -> None:
     if shape_of(density) != (n,):
         remedy = "Return one value for each record; sum over the axes of a record, never over the records."
         mismatch("log_density", f"shape {show(density)} for {n} records", f"shape [{n}]", remedy)
-    if model.update is not None:
+    if model.has("update"):
         check_same("update", trace(model, "update", key, parameters, records), parameters, "the parameters")
-    if model.update_log_density is not None:
+    if model.has("update_log_density"):
         check_scalar("update_log_density", trace(model, "update_log_density", parameters, parameters, records))
     if model.noncentred is not None:
         noise = trace(model, "noncentred.noise", key, parameters, records)
@@ -115,7 +115,7 @@ def check_records(model: Model, key: Any, parameters: Any, n: int) -> None:
         check_scalar("log_likelihood", trace(model, "log_likelihood", parameters, summary))
     if model.support is not None:
         check_support("support", trace(model, "support"), records)
-    if model.mixed is not None:
+    if model.has("mixed"):
         check_mixed(model, parameters, records, n)
     if model.discrete_support is not None:
         check_support("discrete_support", trace(model, "discrete_support"), records)
@@ -135,7 +135,6 @@ def check_support(name: str, support: Any, records: Records) -> None:
 
 def check_mixed(model: Model, parameters: Any, records: Records, n: int) -> None:
     """Check that scores and levels give the records and one log-probability for each."""
-    assert model.mixed is not None
     levels = trace(model, "mixed.levels")
     check_dict("mixed.levels", levels, "discrete fields")
     scores = jax.ShapeDtypeStruct((model.mixed.num_scores, n), jnp.result_type(float))
@@ -182,7 +181,7 @@ def check_elementwise(model: Model, parameters: Any, unconstrained: Any) -> None
 
 def check_field(model: Model, parameters: Any) -> None:
     """Check the functions `normal_field` and `derived`."""
-    if model.normal_field is not None:
+    if model.has("normal_field"):
         moments = trace(model, "normal_field", parameters)
         shapes = [shape_of(moment) for moment in moments] if isinstance(moments, tuple) else []
         if shapes not in ([()] * 2, [(model.num_records,)] * 2):
@@ -193,7 +192,7 @@ def check_field(model: Model, parameters: Any) -> None:
 
 def check_conjugate(model: Model, key: Any, parameters: Any) -> None:
     """Check the sums of counts, and the update and density of the parameters given these."""
-    if model.conjugate is None:
+    if not model.has("conjugate"):
         return
     domain = domain_of(model)
     if not domain.is_finite:

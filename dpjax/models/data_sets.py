@@ -81,19 +81,17 @@ class DataSetsModel(SameParameters):
         rows, real = unpack(records)
         return tree_where(real, rows, self.draw_rows(key, parameters, len(real)))
 
-    @property
-    def update(self) -> Callable[[Key, Parameters, Records], Parameters] | None:
-        """The other model's, applied to the real rows and to padding."""
-        return None if self.model.update is None else self.update_by_rows
+    def has(self, member: str) -> bool:
+        """Whether the other model has an update, which is applied to all rows, too."""
+        return super().has(member) and (member != "update" or self.model.has(member))
 
-    def update_by_rows(self, key: Key, parameters: Parameters, records: Records) -> Parameters:
-        """The update by the shortest array that holds the real rows."""
+    def update(self, key: Key, parameters: Parameters, records: Records) -> Parameters:
+        """The other model's update, of the shortest array that holds the real rows."""
         row_key, update_key = jax.random.split(key)
         rows = self.complete(row_key, parameters, records)
         own_key = key_of_branches(update_key)
 
         def of_first(size: int) -> Parameters:
-            assert self.model.update is not None
             return self.model.update(own_key(), parameters, unfold(jax.tree.map(lambda leaf: leaf[:, :size], rows)))
 
         sizes = halve(self.capacity, max(self.prior.bounds[0], 1))

@@ -132,11 +132,11 @@ def compute_at(key: Key, model: Model, state: LawState) -> dict[str, list[Pair]]
         found |= of_noise(key, model.noncentred, state)
     if model.has("log_likelihood"):
         found["log_likelihood"] = [(model.log_likelihood(parameters, model.summarize(records)), jnp.sum(density))]
-    if model.normal_field is not None:
+    if model.has("normal_field"):
         mean, scale = model.normal_field(parameters)
         (field,) = jax.tree.leaves(records)
         found["normal_field"] = [(norm.logpdf(field, mean, scale), density)]
-    if model.conjugate is not None and is_short(support := domain_of(model)()):
+    if model.has("conjugate") and is_short(support := domain_of(model)()):
         by_counts = of_counts(model.conjugate(), places_of(support, records), parameters)
         found["conjugate"] = [(by_counts, prior + jnp.sum(density))]
     return found

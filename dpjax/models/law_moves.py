@@ -75,7 +75,7 @@ class Draws(NamedTuple):
     records
         Two further sets of records [2, n, ...], given the parameters of the state.
     update
-        An update of the parameters of the state, or None.
+        An update of the parameters of the state.
     noise
         The noise of its records, or None.
     """
@@ -97,7 +97,7 @@ def draw_all(key: Key, model: Model, n: int) -> Draws:
     state_key, other_key, third_key, record_key, update_key, noise_key = jax.random.split(key, 6)
     state, other = (LawState(*draw_position(each, model, n)) for each in (state_key, other_key))
     records = jax.vmap(lambda key: model.sample_records(key, state.parameters, n))(jax.random.split(record_key))
-    update = None if model.update is None else model.update(update_key, *state)
+    update = model.update(update_key, *state)
     noise = None if model.noncentred is None else model.noncentred.noise(noise_key, *state)
     return Draws(state, other, model.sample_prior(third_key), records, update, noise)
 
@@ -249,7 +249,6 @@ def move_by_update(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tup
 
 def move_updated(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tuple[LawState, LawState]:
     """Updated parameters move by the density of the update."""
-    assert model.update_log_density is not None
     density, state = model.update_log_density, draws.state
     moved = move_parameters(key, model, draws, draws.update, lambda new: density(new, *state))
     return LawState(draws.update, state.records), LawState(moved, state.records)
@@ -257,7 +256,6 @@ def move_updated(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tuple
 
 def exchange_updated(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tuple[LawState, LawState]:
     """Updated parameters are attributed to another state, by the normalised densities of the updates of both."""
-    assert model.update_log_density is not None
     update, state, other = draws.update, draws.state, draws.other
     densities = [model.update_log_density(update, *each) for each in (other, state)]
     records = tree_where(accepted(key, *densities), other.records, state.records)
@@ -340,7 +338,7 @@ MOVES = (
         move_by_update,
         "a draw that leaves p(parameters | records) invariant",
         "Compare update with log_prior plus the sum of log_density.",
-        lambda model, real: model.update is not None,
+        lambda model, real: model.has("update"),
     ),
     MoveComparison(
         "update_log_density",
@@ -348,7 +346,7 @@ MOVES = (
         move_updated,
         "the log-density of update(key, parameters, records)",
         "Compare it with update.",
-        lambda model, real: real and model.update is not None and model.update_log_density is not None,
+        lambda model, real: real and model.has("update") and model.has("update_log_density"),
     ),
     MoveComparison(
         "update_log_density, normalised",
@@ -356,7 +354,7 @@ MOVES = (
         exchange_updated,
         "a log-density that is normalised for all parameters and records",
         "Add what depends on the records alone.",
-        lambda model, real: model.update is not None and model.update_log_density is not None,
+        lambda model, real: model.has("update") and model.has("update_log_density"),
     ),
     MoveComparison(
         "noncentred",

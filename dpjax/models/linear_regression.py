@@ -62,7 +62,7 @@ def linear_regression(
     >>> model = linear_regression(
     ...     covariate_mean=[0.0], covariate_cov=[[1.0]], coef_prior=NormalPrior(0.0, 2.0), noise_variance=1.0
     ... )
-    >>> model.update is not None
+    >>> model.has("update")
     True
     """
     covariates = choose_covariates(covariate_mean, covariate_cov, covariate_prior)

@@ -1,6 +1,5 @@
 """Naive-Bayes records: a class, and features that are independent given the class."""
 
-from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -148,12 +147,11 @@ class NaiveBayes(MappedModel):
         """Every possible record, unless there are too many."""
         return self.levels if self.levels.is_short else None
 
-    @property
-    def conjugate(self) -> Callable[[], ConjugateCounts] | None:
-        """The counts with the parameters integrated out, if the possible records are listed."""
-        return self.integrated if self.levels.is_short else None
+    def has(self, member: str) -> bool:
+        """Whether the possible records are listed, too, so that they can be counted."""
+        return super().has(member) and (member != "conjugate" or self.levels.is_short)
 
-    def integrated(self) -> ConjugateCounts:
+    def conjugate(self) -> ConjugateCounts:
         """The sums are the counts of the classes and of the levels, then the totals of both, with negative signs."""
         _, num_classes, num_levels = self.features.shape
         shift = jnp.append(self.classes, self.features)
@@ -167,7 +165,7 @@ class NaiveBayes(MappedModel):
         )
 
     def counts_of(self, sums: Array) -> Records:
-        """The counts of classes and of levels in the sums of `integrated`."""
+        """The counts of classes and of levels in the sums of `conjugate`."""
         counts, num_classes = sums.astype(float), len(self.classes)
         table = counts[num_classes : num_classes + self.features.size]
         return {"class": counts[:num_classes], "features": table.reshape(self.features.shape)}

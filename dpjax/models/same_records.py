@@ -44,12 +44,10 @@ class SameRecords(Model, abstract=True):
         """That of the other model."""
         return self.model.count_field
 
-    @property
-    def normal_field(self) -> Callable[[Parameters], tuple[Array, Array]] | None:
-        """That of the other model."""
-        return None if self.model.normal_field is None else self.normal_moments
+    def has(self, member: str) -> bool:
+        """Whether the only field is Normal as that of the other model is, too."""
+        return super().has(member) and (member != "normal_field" or self.model.has(member))
 
-    def normal_moments(self, parameters: Parameters) -> tuple[Array, Array]:
+    def normal_field(self, parameters: Parameters) -> tuple[Array, Array]:
         """The mean and standard deviation of the only field."""
-        assert self.model.normal_field is not None
         return self.model.normal_field(self.own_parameters(parameters))

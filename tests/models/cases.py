@@ -38,7 +38,7 @@ CASES: dict[str, Model] = {
     "beta, known": models.beta(a=2.0, b=0.5),
 }
 LEARNED = [name for name in CASES if not name.endswith(", known")]
-UPDATED = [name for name in LEARNED if CASES[name].update is not None]
+UPDATED = [name for name in LEARNED if CASES[name].has("update")]
 NONCENTRED = [name for name in CASES if CASES[name].noncentred is not None]
 FREE_NOISE = [name for name in NONCENTRED if CASES[name].noncentred.log_density is None]
 """Models whose noise is free of the parameters."""

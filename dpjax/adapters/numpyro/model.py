@@ -215,6 +215,17 @@ class NumPyroModel(ModelDensities):
         """The only field, if that is an integer without a list of its values."""
         return self.facts.count_field
 
+    def has(self, member: str) -> bool:
+        """Whether the program has what the member says of it, too."""
+        match member:
+            case "summarize" | "log_likelihood":
+                return self.is_tallied or self.facts.has_shared_counts
+            case "normal_field":
+                return self.facts.is_normal
+            case "mixed":
+                return self.facts.kinds is not None
+        return super().has(member)
+
     def derived(self, parameters: Parameters) -> Parameters:
         """The deterministic sites of the parameters."""
         return self.quantities(self.facts.quantities, parameters)
@@ -225,9 +236,10 @@ class NumPyroModel(ModelDensities):
         return self.facts.support
 
     @property
-    def mixed(self) -> MixedRecords | None:
+    def mixed(self) -> MixedRecords:
         """The records by scores and levels."""
-        return None if self.facts.kinds is None else mixed_records(self.layout, self.facts.kinds)
+        assert self.facts.kinds is not None
+        return mixed_records(self.layout, self.facts.kinds)
 
     @cached_property
     def noncentred(self) -> NonCentred | None:
@@ -264,12 +276,7 @@ class NumPyroModel(ModelDensities):
             return build_log_likelihood(self.layout, self.log_density)(parameters, summary)
         return super().log_likelihood(parameters, summary)
 
-    @property
-    def normal_field(self) -> Callable[[Parameters], tuple[Array, Array]] | None:
-        """The mean and the standard deviation of the only field, if it is Normal."""
-        return self.normal_moments if self.facts.is_normal else None
-
-    def normal_moments(self, parameters: Parameters) -> tuple[Array, Array]:
+    def normal_field(self, parameters: Parameters) -> tuple[Array, Array]:
         """The mean and the standard deviation of the only field: [], or [n] if records differ."""
         found: list[Any] = []
 

@@ -281,10 +281,8 @@ def make_gammas(model: Model, table: Table, collapsed: bool) -> tuple[Gammas, ..
     if not collapsed:
         return factorials
     assert table.conjugate is not None
-    conjugate = as_count_model(model).model.conjugate
-    assert conjugate is not None
     sums, sign = table.conjugate
-    return *factorials, Gammas(sums, conjugate().shift, sign)
+    return *factorials, Gammas(sums, as_count_model(model).model.conjugate().shift, sign)
 
 
 @lru_cache(maxsize=64)

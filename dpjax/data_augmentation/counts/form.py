@@ -6,7 +6,6 @@ does not grow with the number of records.
 """
 
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -120,7 +119,7 @@ def prefers_counts(model: Model, release: PrivateRelease) -> bool:
     parts = [mechanism for mechanism, _ in parts_of(summed.mechanism, len(summed.value))]
     if any(part.sums.known or part.sums.reveals for part in parts) or is_unknown(release):
         return True
-    return num_cells * (1 if model.conjugate is not None else RECORDS_PER_CELL) <= release.n
+    return num_cells * (1 if model.has("conjugate") else RECORDS_PER_CELL) <= release.n
 
 
 def count_form(model: Model, release: PrivateRelease) -> tuple[Model, Release]:
@@ -241,7 +240,7 @@ def bind(model: Model, statistic: Any, n: int | UnknownCount, layout: CellLayout
 
 def conjugate_sums(model: Model) -> tuple[np.ndarray, np.ndarray] | None:
     """The sums of counts to which each possible record adds 1 [c, m], and their signs [q], of `ConjugateCounts`."""
-    if model.conjugate is None:
+    if not model.has("conjugate"):
         return None
     conjugate = model.conjugate()
     return np.asarray(conjugate.places), np.asarray(conjugate.sign)
@@ -249,7 +248,7 @@ def conjugate_sums(model: Model) -> tuple[np.ndarray, np.ndarray] | None:
 
 def find_impossible(model: Model, support: Records) -> np.ndarray:
     """Which records [c] have probability 0 at all of several prior draws; none under Dirichlet priors."""
-    if model.conjugate is not None:
+    if model.has("conjugate"):
         return np.zeros(len(jax.tree.leaves(support)[0]), bool)
     keys = jax.random.split(jax.random.key(0), NUM_DRAWS)
     return np.all(np.asarray(log_probabilities.unoptimized(model, support, keys)) == -np.inf, axis=0)
@@ -299,24 +298,16 @@ class CountModel(SameParameters):
         total = jnp.sum(terms, axis=1) + gammaln(number.astype(float) + 1)
         return total if prior is None else total + prior.log_probability(number)
 
-    @property
-    def update(self) -> Callable[[Key, Parameters, Records], Parameters] | None:
-        """The exact draw of the parameters, if they can be integrated out."""
-        return None if self.model.conjugate is None else self.draw_given
+    def has(self, member: str) -> bool:
+        """Whether the parameters can be integrated out, too, so that they are drawn exactly."""
+        return super().has(member) and (not member.startswith("update") or self.model.has("conjugate"))
 
-    @property
-    def update_log_density(self) -> Callable[[Parameters, Parameters, Records], Array] | None:
-        """The log-density of that draw."""
-        return None if self.model.conjugate is None else self.log_density_given
-
-    def draw_given(self, key: Key, parameters: Parameters, records: Records) -> Parameters:
-        """A draw of the parameters given tables."""
-        assert self.model.conjugate is not None
+    def update(self, key: Key, parameters: Parameters, records: Records) -> Parameters:
+        """An exact draw of the parameters given tables."""
         return self.model.conjugate().update(key, self.sums(records))
 
-    def log_density_given(self, new: Parameters, parameters: Parameters, records: Records) -> Array:
+    def update_log_density(self, new: Parameters, parameters: Parameters, records: Records) -> Array:
         """The log-density [] of that draw."""
-        assert self.model.conjugate is not None
         return self.model.conjugate().log_density(new, self.sums(records))
 
     def sums(self, records: Records) -> Array:

@@ -76,16 +76,8 @@ def build_centred_step(
 
 
 def build_update(model: Model) -> Callable[[Key, Parameters, Records, Tuning | None], tuple[Parameters, None, Array]]:
-    """The model's own update, as a move; of no parameters if it has none."""
-    update = keep if model.update is None else model.update
-    return lambda rng_key, parameters, records, tuning: (update(rng_key, parameters, records), None, jnp.array(True))
-
-
-def keep(rng_key: Key, parameters: Parameters, records: Records) -> Parameters:
-    """The update of no parameters."""
-    del rng_key, records
-    assert not parameters, "parameters without an update are moved by a kernel"
-    return parameters
+    """The model's own update, as a move."""
+    return lambda key, parameters, records, tuning: (model.update(key, parameters, records), None, jnp.array(True))
 
 
 def build_move(
@@ -163,7 +155,7 @@ def choose_kernel(
     if choice is None and alone:
         return NUTS(target_acceptance=ALONE) if has_gradients(model) else CoordinateSlice()
     if choice is None or not parameter_shapes(model):
-        return default_kernel(model) if model.update is None and parameter_shapes(model) else None
+        return None if model.has("update") or not parameter_shapes(model) else default_kernel(model)
     return choice if isinstance(choice, ParameterKernel) else parameter_kernel(choice)
 
 

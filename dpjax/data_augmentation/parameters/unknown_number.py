@@ -27,7 +27,7 @@ from dpjax.data_augmentation.parameters.interweaving import (
 from dpjax.data_augmentation.records.births import contributions_of, design_of, first
 from dpjax.data_augmentation.records.unknown_number import log_probabilities
 from dpjax.models.data_sets import NUMBER, DataSetsModel, split
-from dpjax.models.unconstrained import constrain, to_vector
+from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import all_finite, proper_density, select_index, tree_where
 from dpjax.release import Release
 
@@ -64,7 +64,7 @@ def build_number_step(
 
         log_density = build_log_density(own, whitening, unravel, log_likelihood)
         start, state, info = elliptical_moves(move_key, log_density, whitening.whiten(vector))
-        moved = constrain(own, unravel(whitening.colour(state.position)))
+        moved = own.constrain(unravel(whitening.colour(state.position)))
         again = form.records(moved, noise)
         number, _ = select_index(weigh(again), jax.random.uniform(number_key))
         again |= {NUMBER: number.astype(again[NUMBER].dtype)[None]}

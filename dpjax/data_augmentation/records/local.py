@@ -38,7 +38,7 @@ def build_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     domain = domain_of(model)
     if domain.is_finite and domain.size <= MAX_SUPPORT:
         return build_finite_kernel(model, release)
-    if model.normal_field is not None and draws_latent_normal(release.channel):
+    if model.has("normal_field") and draws_latent_normal(release.channel):
         return build_normal_kernel(model, release)
     if has_windows(release, model):
         return in_turn(build_metropolis_kernel(model, release), build_window_kernel(model, release))
@@ -75,12 +75,10 @@ def log_density_of_support(model: Model, parameters: Parameters, records: Record
 
 def build_normal_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     """Exact draws from p(records | parameters, release) for a Normal field seen through Laplace or Gaussian noise."""
-    assert model.normal_field is not None
-    normal_field = model.normal_field
     noise: Any = release.channel.noise
 
     def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
-        mean, scale = normal_field(parameters)
+        mean, scale = model.normal_field(parameters)
         values = noise.sample_latent_normal(rng_key, release.values, mean, scale)
         return exact(release, {release.field: values})
 

@@ -104,7 +104,7 @@ def choose_moves(model: Model, release: Microdata) -> list[Move]:
     hidden = hidden_fields(model, release)
     if not hidden:
         return []
-    if model.normal_field is not None and can_draw_normal(release):
+    if model.has("normal_field") and can_draw_normal(release):
         return [draw_normal(model, release)]
     groups, others = split_hidden(model, release, hidden)
     if release.exact:
@@ -291,13 +291,12 @@ def values_summed_out(model: Model, release: Any) -> Records | None:
 
 def draw_normal(model: Model, release: Microdata) -> Move:
     """Exact draws of a Normal field: given what was released of it, or from the model where it is missing."""
-    assert model.normal_field is not None
-    normal_field, ((name, field),) = model.normal_field, release.fields.items()
+    ((name, field),) = release.fields.items()
     missing = release.missing.get(name)
 
     def move(rng_key: Key, parameters: Parameters, records: Records) -> Moved:
         seen_key, fresh_key = jax.random.split(rng_key)
-        mean, scale = normal_field(parameters)
+        mean, scale = model.normal_field(parameters)
         drawn = field.values
         if not field.channel.sums.known:
             drawn = field.channel.noise.sample_latent_normal(seen_key, field.values, mean, scale)

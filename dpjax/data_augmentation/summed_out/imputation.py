@@ -97,7 +97,7 @@ def preferred_sums(model: Model, release: PrivateRelease) -> MarginalLikelihood 
     They are summed out if they can be, and no exact update of the parameters is lost.
     """
     shapes = jax.tree.leaves(parameter_shapes(model))
-    if model.update is not None or not shapes or not all(jnp.issubdtype(x.dtype, jnp.floating) for x in shapes):
+    if model.has("update") or not shapes or not all(jnp.issubdtype(x.dtype, jnp.floating) for x in shapes):
         return None
     found = try_sum_out(model, release)
     return found if found is not None and (has_gradients(model) or sum(x.size for x in shapes) == 1) else None

@@ -212,7 +212,7 @@ def obstacle_to_sums(model: Model, release: PrivateRelease) -> str:
 def has_closed_form(model: Model, release: Microdata) -> bool:
     """Whether the only field is Normal behind noise with which its sum has a closed form."""
     channels = [field.channel for field in release.fields.values()]
-    return model.normal_field is not None and len(channels) == 1 and draws_latent_normal(channels[0])
+    return model.has("normal_field") and len(channels) == 1 and draws_latent_normal(channels[0])
 
 
 def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None = None) -> MarginalLikelihood:

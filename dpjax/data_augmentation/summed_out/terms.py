@@ -267,13 +267,15 @@ class NormalField(Terms):
     def build(self, model: Model) -> Callable[[Parameters], Array]:
         """See `Terms`."""
         noise: Any = self.released.channel.noise
-        moments, values = model.normal_field, self.released.values
-        assert moments is not None
-        return lambda parameters: jnp.where(self.seen, noise.log_marginal_normal(values, *moments(parameters)), 0)
+        values = self.released.values
+
+        def terms(parameters: Parameters) -> Array:
+            return jnp.where(self.seen, noise.log_marginal_normal(values, *model.normal_field(parameters)), 0)
+
+        return terms
 
     def draw(self, key: Key, model: Model, parameters: Parameters, rows: Array) -> Records:
         """See `Terms`."""
-        assert model.normal_field is not None
         seen_key, fresh_key = jax.random.split(key)
         noise: Any = self.released.channel.noise
         mean, scale = (jnp.broadcast_to(one, self.seen.shape)[rows] for one in model.normal_field(parameters))

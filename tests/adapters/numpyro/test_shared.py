@@ -82,10 +82,10 @@ def test_densities_with_added_zeros_are_scipys(gate: float) -> None:
 @pytest.mark.x64
 def test_which_records_share_their_distribution(model: dpjax.Model) -> None:
     assert model.noncentred.sums is not None
-    assert model.summarize is not None
+    assert model.has("summarize")
     other = dpjax.from_numpyro(regression, records=["x", "y"])
     assert other.noncentred.sums is None
-    assert other.summarize is None
+    assert not other.has("summarize")
 
 
 @pytest.mark.parametrize("counts", [[0, 3, 3, 70, 1], [5, 2 * TALLIED, 0, 0, 9]], ids=["narrow", "wide"])
