@@ -34,18 +34,26 @@ def build() -> Callable[[np.ndarray, int, int, int, int], float] | None:
 
     No attempts, 0, means IMwG with the systematic scan.
     """
+    library = load(SOURCE)
+    if library is None:
+        return None
+    program = library.run
+    program.restype = ctypes.c_double
+    program.argtypes = [ctypes.POINTER(Problem), *[ctypes.c_int64] * 4]
+    return partial(run, program)
+
+
+def load(source: Path, *flags: str) -> ctypes.CDLL | None:
+    """The functions of a file in C, or None without a compiler."""
     compiler = shutil.which(os.environ.get("CC", "cc"))
     if compiler is None:
         return None
     with tempfile.TemporaryDirectory() as folder:
-        library = Path(folder) / "kernels.so"
-        command = [compiler, *FLAGS, str(SOURCE), "-o", str(library), "-lm"]
+        library = Path(folder) / "library.so"
+        command = [compiler, *FLAGS, *flags, str(source), "-o", str(library), "-lm"]
         if subprocess.run(command, check=False).returncode:
             return None
-        program = ctypes.CDLL(str(library)).run
-    program.restype = ctypes.c_double
-    program.argtypes = [ctypes.POINTER(Problem), *[ctypes.c_int64] * 4]
-    return partial(run, program)
+        return ctypes.CDLL(str(library))
 
 
 def run(program: Callable[..., float], value: np.ndarray, *sizes: int) -> float:

@@ -44,11 +44,45 @@ EXPERIMENTS = {
         {"chains": 20, "iterations": 20, "reference": 60},
         panels=(2, 2),
     ),
+    "mixing-readings": Experiment(
+        "mixing_readings",
+        {"chains": 20, "iterations": 6_000, "each": 2_000, "points": 30},
+        {"chains": 10, "iterations": 1_000, "each": 300, "points": 10},
+        {"chains": 4, "iterations": 60, "each": 20, "points": 2},
+        panels=(1, 2),
+    ),
+    "distances-readings": Experiment(
+        "distances_readings",
+        {"chains": 500, "iterations": 300, "reference": 10_000, "points": 12},
+        {"chains": 100, "iterations": 100, "reference": 1_000, "points": 4},
+        {"chains": 20, "iterations": 20, "reference": 60, "points": 2},
+        panels=(1, 3),
+    ),
+    "subsets": Experiment(
+        "subsets",
+        {"attempts": (2, 5, 20), "chains": 20, "iterations": 4_000},
+        {"attempts": (5, 20), "chains": 10, "iterations": 500},
+        {"attempts": (5,), "chains": 4, "iterations": 20},
+    ),
+    "examples": Experiment(
+        "examples",
+        {"sizes": (2, 5, 20), "chains": 50, "steps": 4_000, "draws": 400_000},
+        {"sizes": (2, 5), "chains": 10, "steps": 1_000, "draws": 100_000},
+        {"sizes": (2,), "chains": 4, "steps": 40, "draws": 2_000},
+        panels=(1, 3),
+    ),
     "time-use": Experiment(
         "time_use",
         {"chains": 10, "proposals": 1_000_000, "file": None},
         {"chains": 4, "proposals": 100_000, "file": None},
         {"chains": 2, "proposals": 20_000, "file": None},
+        panels=(1, 3),
+    ),
+    "time-use-each": Experiment(
+        "time_use_each",
+        {"chains": 20, "proposals": 120_000, "warm_up": 30},
+        {"chains": 4, "proposals": 20_000, "warm_up": 2},
+        {"chains": 4, "proposals": 500, "warm_up": 0},
         panels=(1, 3),
     ),
     "many-pairs": Experiment(
@@ -57,7 +91,12 @@ EXPERIMENTS = {
         {"n": 20, "pairs": 5_000, "cap": 100_000},
         {"n": 4, "pairs": 20, "cap": 2_000},
     ),
-    "table3": Experiment("table3", {"pairs": 300, "cap": 20_000}, {"pairs": 50, "cap": 500}, {"pairs": 4, "cap": 40}),
+    "table3": Experiment(
+        "table3",
+        {"pairs": 300, "cap": 20_000, "parameters": "common"},
+        {"pairs": 50, "cap": 500, "parameters": "common"},
+        {"pairs": 4, "cap": 40, "parameters": "common"},
+    ),
     "table3-readings": Experiment(
         "table3_readings", {"chains": 200, "sweeps": 200}, {"chains": 50, "sweeps": 50}, {"chains": 4, "sweeps": 3}
     ),

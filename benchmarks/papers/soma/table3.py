@@ -31,30 +31,31 @@ KERNELS = {
 }
 
 
-def measure(pairs: int, cap: int) -> dict[str, Any]:
+def measure(pairs: int, cap: int, parameters: str) -> dict[str, Any]:
     """By ε and kernel: mean and quartiles of the coupling time, the rate with its interval, and the acceptance.
 
-    Parameters are coupled by common random numbers; the paper does not say how. Means are restricted at the cap.
+    Parameters are coupled by common random numbers or as `parameters` says, such as ``"maximal"``; the paper does not
+    say how. Means are restricted at the cap.
     """
-    return {str(epsilon): measure_budget(epsilon, pairs, cap) for epsilon in PAPER}
+    return {str(epsilon): measure_budget(epsilon, pairs, cap, parameters) for epsilon in PAPER}
 
 
-def measure_budget(epsilon: int, pairs: int, cap: int) -> dict[str, Any]:
+def measure_budget(epsilon: int, pairs: int, cap: int, parameters: Any) -> dict[str, Any]:
     """The rows of one privacy budget."""
     problem = regression(10, epsilon)
     rates = {name: acceptance_rate(problem, imputation) for name, imputation in SAMPLERS.items()}
     rows = {}
     for name, (sampler, relabel) in KERNELS.items():
-        row = measure_kernel(problem, SAMPLERS[sampler], relabel, pairs, cap)
+        row = measure_kernel(problem, SAMPLERS[sampler], relabel, pairs, cap, parameters)
         rows[name] = row | {"acceptance_percent": 100 * rates[sampler], "paper": PAPER[epsilon][sampler]}
     return rows
 
 
 def measure_kernel(
-    problem: tuple, imputation: dpjax.base.Imputation, relabel: bool, pairs: int, cap: int
+    problem: tuple, imputation: dpjax.base.Imputation, relabel: bool, pairs: int, cap: int, parameters: Any
 ) -> dict[str, Any]:
     """The coupling times of one kernel."""
-    meetings = meet(coupled_gibbs(*problem, imputation, relabel=relabel, parameters="common"), pairs, cap)
+    meetings = meet(coupled_gibbs(*problem, imputation, relabel=relabel, parameters=parameters), pairs, cap)
     times = coupled_steps(meetings)
     rate = convergence_rate(meetings, np.random.default_rng(1), num_bootstrap=200)
     return {

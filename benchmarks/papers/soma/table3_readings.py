@@ -152,14 +152,20 @@ def attempt(
     now = log_density(reading, epsilon, t.mean(axis=1))
     means = t.mean(axis=1)[:, None] + (new[:, None] - np.take_along_axis(t, tried[..., None], axis=1)) / N
     log_weights = log_density(reading, epsilon, means)
-    chosen = np.argmax(log_weights + rng.gumbel(size=log_weights.shape), axis=1)
-    top = np.maximum(log_weights.max(axis=1), now)
-    total = np.exp(log_weights - top[:, None]).sum(axis=1)
-    rest = total - np.exp(log_weights[chains, chosen] - top) + np.exp(now - top)
-    moves = rng.random(len(y)) < total / np.maximum(rest, np.finfo(float).tiny)
+    chosen, moves = decide(rng, log_weights, now)
     places = chains[moves], tried[chains, chosen][moves]
     x[places], y[places], t[places] = proposal[0][moves], proposal[1][moves], new[moves]
     return float(np.mean(moves))
+
+
+def decide(rng: np.random.Generator, log_weights: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The attempt that each chain selects by its weights [chain, attempt], and whether it is made: equation (8)."""
+    chosen = np.argmax(log_weights + rng.gumbel(size=log_weights.shape), axis=1)
+    top = np.maximum(log_weights.max(axis=1), now)
+    weights = np.exp(log_weights - top[:, None])
+    total = weights.sum(axis=1)
+    rest = total - weights[np.arange(len(now)), chosen] + np.exp(now - top)
+    return chosen, rng.random(len(now)) < total / np.maximum(rest, np.finfo(float).tiny)
 
 
 def draw(result: dict[str, Any], axes: Any) -> None:
