@@ -123,7 +123,11 @@ def log_determinant(columns: np.ndarray) -> np.ndarray:
 def soma(rng: np.random.Generator, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """One draw at all records: places [chain, attempt], draws [chain, attempt], and log-weights [chain, attempt]."""
     y = np.broadcast_to(rng.beta(SHAPE, SHAPE, size=(len(x), 1)), x.shape)
-    return np.broadcast_to(np.arange(x.shape[1]), x.shape), y, log_release(x.mean(axis=1)[:, None] + (y - x) / x.shape[1])
+    return (
+        np.broadcast_to(np.arange(x.shape[1]), x.shape),
+        y,
+        log_release(x.mean(axis=1)[:, None] + (y - x) / x.shape[1]),
+    )
 
 
 def imwg(rng: np.random.Generator, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

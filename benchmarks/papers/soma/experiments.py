@@ -82,7 +82,7 @@ EXPERIMENTS = {
         "time_use_each",
         {"chains": 20, "proposals": 120_000, "warm_up": 30},
         {"chains": 4, "proposals": 20_000, "warm_up": 2},
-        {"chains": 4, "proposals": 500, "warm_up": 0},
+        {"chains": 4, "proposals": 500, "warm_up": 1},
         panels=(1, 3),
     ),
     "many-pairs": Experiment(
