@@ -71,10 +71,12 @@ site-version: $(VENV)/installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mike deploy --update-aliases $$($(BIN)/python -c 'import dpjax; print(dpjax.__version__)') latest
 	$(BIN)/mike set-default latest
 
-# Executes the notebooks that have changed, some minutes each, for Jupyter and for the site's gallery.
+# Executes the notebooks that have changed, some minutes each, for Jupyter and for the site's gallery, which keeps small
+# copies of eight in gallery/executed.
 NOTEBOOKS := $(patsubst notebooks/%.py,notebooks/executed/%.ipynb,$(wildcard notebooks/*.py))
 
 notebooks: $(NOTEBOOKS)
+	$(BIN)/python -m gallery.copies
 
 notebooks/executed/%.ipynb: notebooks/%.py | $(VENV)/installed-docs
 	$(BIN)/python -m gallery.execute $< $@

@@ -1,20 +1,17 @@
 """A hook of MkDocs: the gallery's front page, and a page for each notebook.
 
-A page shows the outputs of ``notebooks/executed/NAME.ipynb`` where ``make notebooks`` has written it; else the script
-alone, below its thumbnail.
+A page shows the outputs of ``notebooks/executed/NAME.ipynb`` where ``make notebooks`` has written it, or else those of
+the copy in ``gallery/executed``. Without either it shows the script alone, below its thumbnail.
 """
 
-from pathlib import Path
-
 import jupytext
-import nbformat
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+from gallery.copies import ROOT, executed, kept, read, with_outputs
 from gallery.purposes import PURPOSES
 from gallery.rendering import Page, to_page
 
-ROOT = Path(__file__).parents[1]
 NOT_EXECUTED = "*Outputs are not shown: run `make notebooks`, then `make docs`.*"
 FRONT = """# Gallery
 
@@ -40,8 +37,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         files.append(File.generated(config, f"gallery/{name}.md", content=whole_page(name, page)))
         for file, content in page.pictures.items():
             files.append(File.generated(config, f"gallery/{name}/{file}", content=content))
-        if executed(name).exists():
-            files.append(File.generated(config, f"gallery/{name}.ipynb", abs_src_path=str(executed(name))))
+        if page.has_outputs:
+            source = executed(name) if executed(name).exists() else kept(name)
+            files.append(File.generated(config, f"gallery/{name}.ipynb", abs_src_path=str(source)))
     return files
 
 
@@ -50,16 +48,13 @@ def names() -> list[str]:
     return [name for purpose in PURPOSES.values() for name in purpose]
 
 
-def executed(name: str) -> Path:
-    """Where `make notebooks` writes a notebook."""
-    return ROOT / "notebooks" / "executed" / f"{name}.ipynb"
-
-
 def read_page(name: str) -> Page:
-    """The page of a notebook, with its outputs if it was executed."""
+    """The page of a notebook, with its outputs if there are any."""
     if executed(name).exists():
-        return to_page(name, nbformat.read(executed(name), as_version=4)["cells"])
-    return to_page(name, jupytext.read(ROOT / "notebooks" / f"{name}.py", fmt="py:percent")["cells"])
+        return to_page(name, read(executed(name))["cells"])
+    script = jupytext.read(ROOT / "notebooks" / f"{name}.py", fmt="py:percent")["cells"]
+    shown = with_outputs(name, script)
+    return to_page(name, shown or script, has_outputs=shown is not None)
 
 
 def front_page(pages: dict[str, Page]) -> str:
@@ -86,7 +81,7 @@ def has_thumbnail(name: str) -> bool:
 def whole_page(name: str, page: Page) -> str:
     """A page with where its source is, and a picture where its own are missing."""
     heading, _, rest = page.body.partition("\n")
-    if executed(name).exists():
+    if page.has_outputs:
         note = f"[Download this notebook]({name}.ipynb)"
     else:
         picture = f"\n\n![{page.alt}](../images/gallery/{name}.png)" * has_thumbnail(name)

@@ -31,3 +31,15 @@ PURPOSES = {
         "reporting",
     ],
 }
+
+SHOWN = (
+    "first_posterior",
+    "census_table",
+    "suppressed_counties",
+    "weekly_counts",
+    "private_regression",
+    "survey_microdata",
+    "choosing_epsilon",
+    "every_picture",
+)
+"""The notebooks with an executed copy in the repository: one at least for each kind of reader."""

@@ -17,6 +17,8 @@ class Page(NamedTuple):
         PNG files by their names.
     alt
         What the main picture shows, in words.
+    has_outputs
+        Whether it shows what the notebook printed and drew.
     """
 
     title: str
@@ -24,14 +26,15 @@ class Page(NamedTuple):
     body: str
     pictures: dict[str, bytes]
     alt: str
+    has_outputs: bool
 
 
-def to_page(name: str, cells: list[Any]) -> Page:
-    """The page of a notebook of this name; without outputs where it was not executed."""
+def to_page(name: str, cells: list[Any], has_outputs: bool = True) -> Page:
+    """The page of a notebook of this name."""
     pictures: dict[str, bytes] = {}
     blocks = [block for cell in cells for block in blocks_of(cell, name, pictures)]
     title, summary = re.match(r"# (.+?)\n+(.+?)(?:\n\n|$)", cells[0]["source"], re.S).groups()
-    return Page(title, " ".join(summary.split()), "\n\n".join(blocks) + "\n", pictures, main_alt(cells))
+    return Page(title, " ".join(summary.split()), "\n\n".join(blocks) + "\n", pictures, main_alt(cells), has_outputs)
 
 
 def main_alt(cells: list[Any]) -> str:

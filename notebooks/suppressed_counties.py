@@ -100,8 +100,9 @@ assert intervals["slope of poverty"]["5 in place of withheld counts"][2] < true_
 figure, panels = plt.subplots(1, 2, figsize=(9, 2.2), layout="constrained", sharey=True)
 for axes, (quantity, (_, truth)) in zip(panels, quantities.items(), strict=True):
     for place, (low, median, high) in enumerate(reversed(intervals[quantity].values())):
-        axes.plot([low, high], [place, place], color="#1f6fb4", linewidth=3)
-        axes.plot(median, place, "o", color="#1f6fb4")
+        colour = "#1f6fb4" if place == len(ways) - 1 else "#d95f02"  # blue: withheld counts are accounted for
+        axes.plot([low, high], [place, place], color=colour, linewidth=3)
+        axes.plot(median, place, "o", color=colour)
     axes.axvline(truth, color="#404040", linestyle="--", linewidth=1, label="truth")
     axes.set_yticks(range(len(ways)), list(reversed(ways)))
     axes.set(xlabel=f"{quantity}, 90 % interval", ylim=(-0.6, len(ways) - 0.4))

@@ -1,12 +1,18 @@
-"""The gallery names every notebook once, each picture has words for who cannot see it, and cells become Markdown."""
+"""The gallery names every notebook once, each picture has words for who cannot see it, and cells become Markdown.
+
+A fresh checkout shows what eight of them printed and drew.
+"""
 
 import base64
+import io
 import re
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
-from gallery.purposes import PURPOSES
+from gallery import copies
+from gallery.purposes import PURPOSES, SHOWN
 from gallery.rendering import to_page
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -50,8 +56,46 @@ def test_cells_become_markdown():
         {"cell_type": "code", "metadata": {}, "source": "quiet()", "outputs": []},
     ]
     page = to_page("name", cells)
+    assert page.has_outputs
     assert (page.title, page.summary) == ("Title", "One sentence.")
     assert page.alt == "A bar."
     assert page.pictures == {"figure-1.png": b"picture"}
     blocks = ["```python\ndraw()\n```", "```text\n12\n```", "![A bar.](name/figure-1.png)", "<table></table>"]
     assert page.body.endswith("\n\n".join([*blocks, "```python\nquiet()\n```\n"]))
+
+
+def test_eight_notebooks_are_shown_with_their_outputs():
+    assert len(SHOWN) >= 8
+    assert {path.stem for path in copies.kept(SHOWN[0]).parent.glob("*.ipynb")} == set(SHOWN)
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_copy_has_the_code_of_its_script(name):
+    """After a change of the code: `make notebooks`. A renaming may be made in script and copy alike."""
+    bodies = cells_of(NOTEBOOKS / f"{name}.py")
+    script = [
+        {"cell_type": "markdown" if "[markdown]" in head else "code", "source": body.strip()} for head, body in bodies
+    ]
+    cells = copies.code_of(copies.with_outputs(name, script) or [])
+    assert any("image/png" in output.get("data", {}) for cell in cells for output in cell["outputs"])
+    assert copies.kept(name).stat().st_size < 500_000
+
+
+def test_other_code_has_no_outputs():
+    assert copies.with_outputs(SHOWN[0], [{"cell_type": "code", "source": "1 + 1"}]) is None
+
+
+def test_copies_are_small():
+    """Long texts are cut, and pictures have few colours."""
+    picture = io.BytesIO()
+    Image.effect_noise((60, 40), 80).convert("RGB").save(picture, "PNG")
+    png = base64.b64encode(picture.getvalue()).decode()
+    text = "".join(f"line {number}\n" for number in range(100))
+    outputs = [
+        {"output_type": "stream", "name": "stdout", "text": text},
+        {"output_type": "display_data", "data": {"image/png": png}},
+    ]
+    small = copies.small({"cells": [{"cell_type": "code", "id": "any", "metadata": {}, "outputs": outputs}]})
+    printed, drawn = small["cells"][0]["outputs"]
+    assert printed["text"].endswith(f"line {copies.MOST_LINES - 1}\n... {100 - copies.MOST_LINES} more lines\n")
+    assert Image.open(io.BytesIO(base64.b64decode(drawn["data"]["image/png"]))).mode == "P"
