@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +26,7 @@ from dpjax.runtime.devices import gather_to_host, over_devices, platform_of
 from dpjax.runtime.progress import announce
 from dpjax.runtime.run import Run, Status
 
-__all__ = ["AloneRun", "make_run_alone", "warn_of_left_out", "with_found_step", "worst_draws"]
+__all__ = ["AloneRun", "SearchingRun", "make_run_alone", "warn_of_left_out", "worst_draws"]
 
 MOST_ATTEMPTS = 2
 """Most runs that are made again with wider windows."""
@@ -49,35 +49,44 @@ run_alone = jit_model(
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AloneRun(PosteriorRun):
-    """A run of parameters alone: each chain searches for its step size while it moves, in the warm-up."""
+class SearchingRun(PosteriorRun):
+    """A run of parameters alone: each chain searches for its step size while it moves, in the warm-up.
 
-    ascent: Ascent
+    Parameters
+    ----------
+    ascent
+        Where the climbs to the modes have led to; None before.
+    attempt
+        How often the run was made again.
+    """
+
+    ascent: Ascent | None = None
     attempt: int = 0
+
+    def states_at(self, parameters: Parameters) -> GibbsState:
+        """The states of all chains at parameters."""
+        raise NotImplementedError
+
+    def with_better_sums(self, draws: Any) -> Self | None:
+        """The run with sums fitted to the draws of one; None if those that it has are good enough."""
+        raise NotImplementedError
 
     def begin(self, look: Callable[[], Status]) -> Status:
         """The status before the first step, with chains where they have climbed to."""
         del look
-        start = partial(summed_state, self.problem.plan, likelihood=self.problem.swept_release)
-        return self.open(jax.vmap(start)(self.ascent.starts), self.ascent.tuning, None)
+        assert self.ascent is not None
+        return self.open(self.states_at(self.ascent.starts), self.ascent.tuning, None)
 
-    def widened(self, status: Status) -> "AloneRun | None":
+    def widened(self, status: Status) -> Self | None:
         """The run with windows fitted to the draws of one that left out too much, from where its chains are."""
-        if not self.is_done(status) or self.attempt == MOST_ATTEMPTS:
+        if not self.is_done(status) or self.attempt == MOST_ATTEMPTS or LEFT_OUT not in status.draws.info:
             return None
-        left_out = status.draws.info.get(LEFT_OUT)
-        if left_out is None:
-            return None
-        problem = better_sums(self.problem, worst_draws(status.draws), bool(np.max(left_out) > MOST_LEFT_OUT))
-        if problem is None:
+        better = self.with_better_sums(status.draws)
+        if better is None or self.ascent is None:
             return None
         starts = gather_to_host(self.mesh, status.chains.state).parameters
-        return replace(
-            self,
-            problem=problem,
-            ascent=self.ascent._replace(starts=starts, tuning=status.kernel.tuning),
-            attempt=self.attempt + 1,
-        )
+        ascent = self.ascent._replace(starts=starts, tuning=status.kernel.tuning)
+        return replace(better, ascent=ascent, attempt=self.attempt + 1)
 
     def before_draws(self, segment: int, kernel: Kernel, state: GibbsState) -> Status:
         """The status at the start of a segment, without room for draws, with a new search in the warm-up."""
@@ -85,8 +94,10 @@ class AloneRun(PosteriorRun):
         if kernel.tuning is None or not isinstance(self.problem.plan.parameter_kernel, SteppedKernel):
             return status
         given: Any = kernel.tuning.step_size
-        step_size = np.ones((), given.dtype) if isinstance(given, jax.ShapeDtypeStruct) else np.asarray(given)
-        search = search_from(step_size, self.keys.chains.shape[-1], self.schedule[segment].phase == "warm-up")
+        sizes = np.ones(given.shape, given.dtype) if isinstance(given, jax.ShapeDtypeStruct) else np.asarray(given)
+        num_chains, is_on = self.keys.chains.shape[-1], self.schedule[segment].phase == "warm-up"
+        searches = [search_from(size, num_chains, is_on) for size in sizes.reshape(-1)]
+        search = jax.tree.map(lambda *leaves: np.stack(leaves).reshape(*sizes.shape, num_chains), *searches)
         return status._replace(chains=status.chains._replace(search=search))
 
     def adapt_step(self, segment: int, tuning: Tuning | None, state: GibbsState) -> Tuning | None:
@@ -94,8 +105,28 @@ class AloneRun(PosteriorRun):
         return tuning
 
     def adapt_kernel(self, status: Status) -> Kernel:
-        """The kernel of the next segment, with the step size that the chains have found in the mean."""
-        return super().adapt_kernel(with_found_step(self.mesh, status))
+        """The kernel of the next segment, with the step size, of each release, that chains have found in the mean."""
+        search, tuning = status.chains.search, status.kernel.tuning
+        if search is not None:
+            found = np.mean(np.asarray(gather_to_host(self.mesh, search).averaging.log_step_size_avg), axis=-1)
+            tuning = tuning._replace(step_size=jnp.asarray(np.exp(found), tuning.step_size.dtype))
+        return super().adapt_kernel(status._replace(kernel=status.kernel._replace(tuning=tuning)))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AloneRun(SearchingRun):
+    """A run of `dpjax.sample` of parameters alone."""
+
+    def states_at(self, parameters: Parameters) -> GibbsState:
+        """See `SearchingRun`."""
+        start = partial(summed_state, self.problem.plan, likelihood=self.problem.swept_release)
+        states: GibbsState = jax.vmap(start)(parameters)
+        return states
+
+    def with_better_sums(self, draws: Any) -> "AloneRun | None":
+        """See `SearchingRun`."""
+        problem = better_sums(self.problem, worst_draws(draws), bool(np.max(draws.info[LEFT_OUT]) > MOST_LEFT_OUT))
+        return None if problem is None else replace(self, problem=problem)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -111,16 +142,6 @@ def worst_draws(draws: Any) -> Parameters:
     worst = np.argsort(left_out, axis=None)[::-1]
     places = np.unravel_index(worst[:: max(len(worst) // NUM_DRAWS, 1)], left_out.shape)
     return {name: jnp.asarray(leaf[places]) for name, leaf in draws.parameters.items()}
-
-
-def with_found_step(mesh: Any, status: Status) -> Status:
-    """The status with the step size, of each release if there are several, that chains have found in the mean."""
-    search, tuning = status.chains.search, status.kernel.tuning
-    if search is None:
-        return status
-    found = np.mean(np.asarray(gather_to_host(mesh, search).averaging.log_step_size_avg), axis=-1)
-    tuning = tuning._replace(step_size=jnp.asarray(np.exp(found), tuning.step_size.dtype))
-    return status._replace(kernel=status.kernel._replace(tuning=tuning))
 
 
 def better_sums(problem: Problem, draws: Parameters, too_narrow: bool) -> Problem | None:

@@ -1,6 +1,5 @@
 """A run of a batch in which the records are summed out and the parameters move alone."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,21 +10,16 @@ import numpy as np
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.data_augmentation.parameters import Tuning
-from dpjax.data_augmentation.parameters.kernels import SteppedKernel
 from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out_each, summed_state
 from dpjax.data_augmentation.summed_out.likelihood import LEFT_OUT, MOST_LEFT_OUT
-from dpjax.mcmc.alone import MOST_ATTEMPTS, with_found_step, worst_draws
+from dpjax.mcmc.alone import SearchingRun, worst_draws
 from dpjax.mcmc.batch_run import BatchRun, WithSums
 from dpjax.mcmc.climb import Ascent, climb_to_modes, draw_candidates
-from dpjax.mcmc.run import Kernel
-from dpjax.mcmc.step import search_from
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import take_entry
-from dpjax.runtime.devices import gather_to_host, platform_of
-from dpjax.runtime.run import Status
+from dpjax.runtime.devices import platform_of
 
 __all__ = ["AloneBatchRun"]
 
@@ -37,22 +31,16 @@ NUMBERS_TOGETHER = 2**14
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AloneBatchRun(BatchRun):
-    """A run of a batch of parameters alone: each chain searches for its step size while it moves, in the warm-up.
+class AloneBatchRun(SearchingRun, BatchRun):
+    """A run of a batch of parameters alone.
 
     Parameters
     ----------
-    ascent
-        Where the climbs to the modes of each release have led to; None before.
     likelihood
         Those of all releases, leaves [release, ...]; None before the climbs.
-    attempt
-        How often the run was made again.
     """
 
-    ascent: Ascent | None = None
     likelihood: MarginalLikelihood | None = None
-    attempt: int = 0
 
     @property
     def swept(self) -> Any:
@@ -91,47 +79,18 @@ class AloneBatchRun(BatchRun):
         fitted = sum_out_each(model, releases, [take_entry(near, number) for number in range(len(releases))])
         return replace(self, likelihood=fitted, ascent=ascent)
 
-    def begin(self, look: Callable[[], Status]) -> Status:
-        """The status before the first step, with chains where they have climbed to."""
-        del look
-        assert self.ascent is not None
-        start = partial(start_all, self.problem.model, self.problem.plan)
-        return self.open(start(self.likelihood, self.ascent.starts), self.ascent.tuning, None)
+    def states_at(self, parameters: Parameters) -> GibbsState:
+        """See `SearchingRun`."""
+        states: GibbsState = start_all(self.problem.model, self.problem.plan, self.likelihood, parameters)
+        return states
 
-    def widened(self, status: Status) -> "AloneBatchRun | None":
-        """The run with windows fitted to the draws of one that left out too much, from where its chains are."""
-        left_out = status.draws.info.get(LEFT_OUT)
-        if not self.is_done(status) or self.attempt == MOST_ATTEMPTS or left_out is None:
-            return None
+    def with_better_sums(self, draws: Any) -> "AloneBatchRun | None":
+        """See `SearchingRun`."""
+        left_out = draws.info[LEFT_OUT]
         if np.max(left_out) <= MOST_LEFT_OUT:
             return None
-        near = [worst_draws(take_entry(status.draws, number)) for number in range(len(left_out))]
-        assert self.ascent is not None
-        starts = gather_to_host(self.mesh, status.chains.state).parameters
-        return replace(
-            self,
-            likelihood=sum_out_each(self.problem.model, self._each(), near),
-            ascent=self.ascent._replace(starts=starts, tuning=status.kernel.tuning),
-            attempt=self.attempt + 1,
-        )
-
-    def before_draws(self, segment: int, kernel: Kernel, state: GibbsState) -> Status:
-        """The status at the start of a segment, without room for draws, with a new search in the warm-up."""
-        status = super().before_draws(segment, kernel, state)
-        if kernel.tuning is None or not isinstance(self.problem.plan.parameter_kernel, SteppedKernel):
-            return status
-        num_chains, is_on = self.keys.chains.shape[1], self.schedule[segment].phase == "warm-up"
-        searches = [search_from(step_size, num_chains, is_on) for step_size in np.asarray(kernel.tuning.step_size)]
-        search = jax.tree.map(lambda *leaves: np.stack(leaves), *searches)
-        return status._replace(chains=status.chains._replace(search=search))
-
-    def adapt_step(self, segment: int, tuning: Tuning | None, state: GibbsState) -> Tuning | None:
-        """The tuning as it is: the step sizes were found by the chains."""
-        return tuning
-
-    def adapt_kernel(self, status: Status) -> Kernel:
-        """The kernel of the next segment, with the step sizes that each release has found in the mean."""
-        return super().adapt_kernel(with_found_step(self.mesh, status))
+        near = [worst_draws(take_entry(draws, number)) for number in range(len(left_out))]
+        return replace(self, likelihood=sum_out_each(self.problem.model, self._each(), near))
 
     def _each(self) -> list[Any]:
         return [take_entry(self.releases, number) for number in range(len(self.keys.chains))]
