@@ -231,7 +231,7 @@ class Categorical(MappedModel):
         domain = self.cells.named(level_names)
         if domain.levels is None or domain.cell_names is None:
             return {}
-        if self.table is None:
+        if self.table != domain.sizes:
             return {"probabilities": (domain.cell_names,)}
         first, second, *others = domain.levels
         between = () if self.table[:2] == (2, 2) else (steps(first), steps(second))

@@ -7,6 +7,7 @@ import numpy as np
 
 from dpjax._util.validation import fail, name_of
 from dpjax.diagnostics.summary import Summary, summarize, tabulate
+from dpjax.domain import Domain
 from dpjax.models.categorical import Categorical
 
 
@@ -24,9 +25,10 @@ def tabulate_odds(
         remedy = "Pass fields and levels of two or more variables to dpjax.models.categorical."
         fail("model", name_of(model), "a table of two or more fields", remedy, error=TypeError)
     domain = model.cells.named(level_names)
+    if domain.sizes != model.table:  # the records have one field, the number of the cell
+        domain = Domain(tuple(map(str, range(len(model.table)))), model.table)
     levels = domain.levels or tuple(tuple(map(str, range(size))) for size in domain.sizes)
-    names = domain.fields if len(domain.fields) == len(levels) else tuple(map(str, range(len(levels))))
-    (first, place), (second, other) = find_references(dict(zip(names, levels, strict=True)), reference)
+    (first, place), (second, other) = find_references(dict(zip(domain.fields, levels, strict=True)), reference)
     probabilities = draws["probabilities"]
     # As in the model, a probability that underflows counts as the smallest float.
     logs = np.log(np.maximum(probabilities, np.finfo(probabilities.dtype).tiny))

@@ -50,6 +50,17 @@ def test_another_reference_is_refused(given: Any) -> None:
         tabulate(given)
 
 
+def test_a_table_without_fields_has_numbers_for_names() -> None:
+    """Its records have one field, the number of the cell, which was taken for the only variable of the table."""
+    plain = dpjax.models.categorical(shape=(3, 2, 2))
+    assert plain.entry_labels({"cell": tuple("abcdefghijkl")}) == {"probabilities": (tuple("abcdefghijkl"),)}
+    found, named = tabulate_odds(plain, {"probabilities": DRAWS}, {}, {"1": "1"}), tabulate({"ill": "yes"})
+    assert [row for row in found if row.startswith("odds")] == [
+        f"odds_ratio[{level}/0,0/1,{sex}]" for level in (1, 2) for sex in (0, 1)
+    ]
+    assert [found[row] for row in found] == [named[row] for row in named]
+
+
 def test_other_models_have_none() -> None:
     with pytest.raises(TypeError, match=r"^model: given .* expected a table of two or more fields"):
         tabulate_odds(dpjax.models.categorical([1.0, 2.0]), {}, {}, None)
