@@ -69,7 +69,7 @@ class Pickled:
 
 def content_of(result: Any) -> dict[str, Any]:
     """The fields of a result by name, without what was derived from them."""
-    return {entry.name: getattr(result, entry.name) for entry in fields(result)}
+    return {entry.name: getattr(result, entry.name) for entry in fields(result) if entry.init}
 
 
 def pack(name: str, part: Any) -> Packed | Missing:

@@ -70,7 +70,7 @@ def measure_errors(
     evaluate = moments_at.unoptimized if is_small(model, release, source, finer) else moments_at
     coarse, fine = (evaluate(model, release, source, nodes, parameters) for nodes in (same, finer))
     numbers = numbers_of(release, parameters)
-    errors = compare(numbers, release_noise(release, simulated).variance, coarse, fine)
+    errors = moment_errors(numbers, release_noise(release, simulated).variance, coarse, fine)
     finite = [np.nan_to_num(np.asarray(error, float), nan=np.inf, posinf=np.inf) for error in errors]
     if source.points == "counts":
         lacking = np.asarray(missing_at(model, release, finer, parameters), float) > MAX_MISSING
@@ -98,7 +98,7 @@ def numbers_of(release: Release, parameters: Parameters) -> Array:
 
 
 @jit_unoptimized
-def compare(numbers: Array, variance: Array, coarse: tuple[Array, Array], fine: tuple[Array, Array]) -> Errors:
+def moment_errors(numbers: Array, variance: Array, coarse: tuple[Array, Array], fine: tuple[Array, Array]) -> Errors:
     """The errors [draw] of coarse moments, for these numbers of records [draw] and noise of this variance [d]."""
 
     def one(n: Array, coarse: tuple[Array, Array], fine: tuple[Array, Array]) -> Errors:

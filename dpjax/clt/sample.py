@@ -26,7 +26,7 @@ from dpjax.release import Release
 from dpjax.runtime.devices import Devices, choose_mesh
 from dpjax.runtime.fingerprint import identify_keys
 from dpjax.runtime.progress import Progress, ShowProgress
-from dpjax.runtime.run import Status, at_work, finish, is_interrupted, looking_for_starts
+from dpjax.runtime.run import Status, at_work, is_interrupted, looking_for_starts, run_to_end
 
 __all__ = ["Drawn", "Size", "draw"]
 
@@ -253,4 +253,4 @@ def draw(
         run = replace(run, tuning=starts.tuning, places=starts.places)
         status = run.open()
     with at_work(None):
-        return Drawn(run, finish(run, status, None, bar), rules[1], size.num_points, keys.skewness)
+        return Drawn(run, run_to_end(run, status, None, bar), rules[1], size.num_points, keys.skewness)

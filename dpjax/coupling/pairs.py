@@ -10,7 +10,15 @@ from dpjax.exchangeable.sweeps import Decision, SweepState, gather_records, is_p
 from dpjax.exchangeable.targets import ExchangeableTarget
 from dpjax.numerics import tree_where
 
-__all__ = ["CoupledKernel", "CoupledSweepState", "RecordPair", "finish", "start_pair", "synchronize", "update_flags"]
+__all__ = [
+    "CoupledKernel",
+    "CoupledSweepState",
+    "RecordPair",
+    "records_after",
+    "start_pair",
+    "synchronize",
+    "update_flags",
+]
 
 
 class CoupledKernel(NamedTuple):
@@ -97,7 +105,7 @@ def update_flags(states: CoupledSweepState, one: Decision, other: Decision, same
     return jnp.where(wrote_one & wrote_other, same_proposal, states.same & ~(wrote_one | wrote_other))
 
 
-def finish(states: CoupledSweepState, pair: RecordPair, proposals: RecordPair) -> RecordPair:
+def records_after(states: CoupledSweepState, pair: RecordPair, proposals: RecordPair) -> RecordPair:
     """The records after a sweep; flagged ones of the second chain are copies of the first chain's."""
     first = gather_records(states.first, pair.first, proposals.first)
     second = gather_records(states.second, pair.second, proposals.second)

@@ -50,7 +50,7 @@ def run_pairs(
         saved = None if file is None else file.load(partial(restore_status, pool, num_pairs, size))
         status = open_pool(pool, num_pairs, size) if saved is None else saved
         bar.expect(num_pairs, int(np.sum(status.ended)))
-        return finish(pool, status, file, bar)
+        return run_to_ends(pool, status, file, bar)
 
 
 def pack(status: PoolStatus) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -59,7 +59,7 @@ def pack(status: PoolStatus) -> tuple[dict[str, Any], dict[str, Any]]:
     return {"steps": status.steps, "waiting": status.waiting}, arrays
 
 
-def finish(pool: Pool, status: PoolStatus, file: PeriodicCheckpoint | None, bar: Progress) -> Lane:
+def run_to_ends(pool: Pool, status: PoolStatus, file: PeriodicCheckpoint | None, bar: Progress) -> Lane:
     """Run programs until all pairs are at their ends; the results."""
     try:
         while np.any(status.owners >= 0):

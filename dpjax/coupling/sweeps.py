@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key
 from dpjax.coupling.couplings import common_uniform, couple_indices
-from dpjax.coupling.pairs import CoupledSweepState, RecordPair, finish, start_pair, synchronize, update_flags
+from dpjax.coupling.pairs import CoupledSweepState, RecordPair, records_after, start_pair, synchronize, update_flags
 from dpjax.coupling.relabel import Relabelling, between_sweeps, within_sweep
 from dpjax.data_augmentation.records.soma import reverse_total
 from dpjax.exchangeable.sweeps import Decision, Innovations, Placement, draw_innovations, replace_record
@@ -76,7 +76,7 @@ def sweep(
     states, (accepted, nonfinite) = jax.lax.scan(attempt, start_pair(target, pair), steps)
     if relabelling == "between":
         states = between_sweeps(order_key, states, proposals.same)
-    return finish(states, pair, proposals), SweepInfo(jnp.mean(accepted, axis=0), jnp.sum(nonfinite))
+    return records_after(states, pair, proposals), SweepInfo(jnp.mean(accepted, axis=0), jnp.sum(nonfinite))
 
 
 class ProposedColumns(NamedTuple):

@@ -45,7 +45,7 @@ from dpjax.release.base import is_release
 from dpjax.runtime.devices import Devices, choose_mesh, gather_to_host, to_host
 from dpjax.runtime.fingerprint import identify_keys
 from dpjax.runtime.progress import Progress, ShowProgress
-from dpjax.runtime.run import Status, at_work, check_run, finish, is_interrupted, looking_for_starts
+from dpjax.runtime.run import Status, at_work, check_run, is_interrupted, looking_for_starts, run_to_end
 
 __all__ = ["begin", "make_batch_run", "sample_batch", "split_keys", "stack"]
 
@@ -153,10 +153,10 @@ def sample_batch(
         stacked = stack(check_formed([each.release for each in problems]))
         run = make_batch_run(problem, releases=stacked, collect=kept, keys=keys, schedule=schedule, mesh=mesh)
         with at_work(None):
-            status = finish(run, begin(run), None, bar)
+            status = run_to_end(run, begin(run), None, bar)
             while isinstance(wider := run.widened(status), BatchRun):
                 run = wider
-                status = finish(run, begin(run), None, bar)
+                status = run_to_end(run, begin(run), None, bar)
     return make_batch_posterior(run, problems, status)
 
 

@@ -38,7 +38,7 @@ from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
 from dpjax.runtime.devices import Devices, choose_mesh, gather_to_host, to_host
 from dpjax.runtime.fingerprint import identify_keys
 from dpjax.runtime.progress import Progress, ShowProgress
-from dpjax.runtime.run import Status, at_work, check_run, find_saved, finish, looking_for_starts
+from dpjax.runtime.run import Status, at_work, check_run, find_saved, looking_for_starts, run_to_end
 
 FAR_STARTS = (
     "The chains start from the prior: the Normal approximation that they would start from failed ({error}). With many "
@@ -187,10 +187,10 @@ def sample(
         rule = make_stopping_rule(until, run, partial(assess_run, run.problem.model), began)
         with at_work(file):
             first = find_saved(run, file) or run.begin(partial(begin, run, initial, asked))
-            status = finish(run, first, file, bar, rule)
+            status = run_to_end(run, first, file, bar, rule)
             while (wider := run.widened(status)) is not None:
                 run = wider
-                status = finish(run, run.begin(partial(begin, run, initial, asked)), file, bar, rule)
+                status = run_to_end(run, run.begin(partial(begin, run, initial, asked)), file, bar, rule)
     return make_posterior(run, status, initial, file, rule)
 
 
@@ -261,5 +261,4 @@ def make_posterior(
 def posterior_of(problem: Problem, **fields: Any) -> Posterior:
     """The posterior of a problem, of which the form of the latent data is not derived again."""
     posterior = Posterior(model=problem.given_model, release=problem.given_release, plan=problem.plan, **fields)
-    vars(posterior)["problem"] = problem
-    return posterior
+    return posterior._carry(problem)

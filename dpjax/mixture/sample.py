@@ -25,7 +25,7 @@ from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
 from dpjax.runtime.devices import Devices, choose_mesh, gather_to_host
 from dpjax.runtime.fingerprint import Plain, identify_arrays, identify_parts, identify_run, plain_values
 from dpjax.runtime.progress import Progress, ShowProgress
-from dpjax.runtime.run import Status, at_work, check_run, find_saved, finish, looking_for_starts
+from dpjax.runtime.run import Status, at_work, check_run, find_saved, looking_for_starts, run_to_end
 
 __all__ = ["sample"]
 
@@ -153,7 +153,7 @@ def sample(
         file = None if path is None else PeriodicCheckpoint(path, make_fingerprint(key, run), mesh, run.pack)
         rule = make_stopping_rule(until, run, partial(assess_run, problem), began)
         with at_work(file):
-            status = finish(run, find_saved(run, file) or begin(run), file, bar, rule)
+            status = run_to_end(run, find_saved(run, file) or begin(run), file, bar, rule)
     return make_posterior(run, status, file, rule)
 
 

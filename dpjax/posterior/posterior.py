@@ -112,6 +112,8 @@ class Posterior(Printed, Pictures, Saved):
     ended: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
     refresh: RefreshTuning | None = None
+    _problem: Problem | None = field(default=None, init=False)
+    """That of the run, whose form of the latent data is not derived again."""
 
     PARTS = ("model", "release", "plan")
 
@@ -352,8 +354,15 @@ class Posterior(Printed, Pictures, Saved):
     @cached_property
     def problem(self) -> Problem:
         """Model, release and plan, with the form of the latent data; of an approximate posterior there is none."""
+        if self._problem is not None:
+            return self._problem
         assert self.plan is not None, "an approximate posterior has no latent data"
         return problem_of(self.model, self.release, self.plan)
+
+    def _carry(self, problem: Problem) -> "Posterior":
+        """The posterior, with the problem that it was drawn from."""
+        object.__setattr__(self, "_problem", problem)
+        return self
 
     def _take_parameters(self, num_samples: int | None) -> tuple[np.ndarray, Parameters]:
         """The numbers [draw] of evenly spaced draws among those of all chains, and their parameters [draw, ...]."""

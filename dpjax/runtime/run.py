@@ -1,6 +1,6 @@
 """A run of chains: its segments, how far it is in them, one chunk of work, and the loop on the host.
 
-`finish` makes chunk after chunk, until all draws are made or the user interrupts it.
+`run_to_end` makes chunk after chunk, until all draws are made or the user interrupts it.
 
 `Run` is what sampling, batches of releases, mixtures and the Normal approximation of the sum have in common. Each of
 them says what is compiled, what a chunk leaves, and what is adapted between segments. Two kinds of runs are apart from
@@ -37,9 +37,9 @@ __all__ = [
     "at_work",
     "check_run",
     "find_saved",
-    "finish",
     "is_interrupted",
     "looking_for_starts",
+    "run_to_end",
 ]
 
 TARGET_SECONDS = 0.25
@@ -230,7 +230,7 @@ def find_saved(run: Run, file: PeriodicCheckpoint | None) -> Status | None:
     return None if file is None else file.load(run.restore)
 
 
-def finish(
+def run_to_end(
     run: Run, status: Status, file: PeriodicCheckpoint | None, bar: Progress, rule: StoppingRule | None = None
 ) -> Status:
     """Make chunks until all draws are made, or enough, or until an interruption; the status of the last whole chunk.

@@ -49,7 +49,7 @@ def rounding(parameters: dict[str, np.ndarray]) -> np.ndarray:
     return np.concatenate([np.full(leaf[0, 0].size, precision(leaf)) for leaf in parameters.values()])
 
 
-def compare(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def score_drifts(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The drifts of four functions and their standard errors, each [test, row]; see `InvarianceTestResult.comparison`.
 
     Parameters
@@ -70,7 +70,7 @@ def compare(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> tuple[n
 
 
 def rank_scores(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> np.ndarray:
-    """The drifts of four bounded functions of ranks over their errors [test, row]; arguments as for `compare`.
+    """The drifts of four bounded functions of ranks over their errors [test, row]; arguments as for `score_drifts`.
 
     The functions of u, the fraction of draws below a number, are three. They are the normal score, its square (van der
     Waerden 1952, Klotz 1962), and how far u is within the lowest and the highest fifth. Their means are light-tailed

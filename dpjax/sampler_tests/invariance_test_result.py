@@ -9,7 +9,15 @@ import scipy
 
 from dpjax._util.lazy import implemented_by
 from dpjax.diagnostics.summary import Summary, entry_names
-from dpjax.sampler_tests.drifts import TAIL, are_constant, columns, compare, covariance_over, rank_scores, ratio
+from dpjax.sampler_tests.drifts import (
+    TAIL,
+    are_constant,
+    columns,
+    covariance_over,
+    rank_scores,
+    ratio,
+    score_drifts,
+)
 
 SIGNIFICANT = 0.01
 """Level of the test: correct draws are rejected in at most one of a hundred runs."""
@@ -106,7 +114,7 @@ class InvarianceTestResult:
         The functions are the standardised parameter; its square; and whether it is below the 10 %, or above the 90 %,
         quantile of the draws.
         """
-        return compare(*self.standardised)
+        return score_drifts(*self.standardised)
 
     @cached_property
     def scores(self) -> np.ndarray:

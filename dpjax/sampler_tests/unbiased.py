@@ -48,8 +48,11 @@ class CoupledPairs(NamedTuple):
     function: Callable[[Position], Array]
 
 
-BUILT: WeakKeyDictionary[Posterior, dict[Any, CoupledPairs]] = WeakKeyDictionary()
-"""The pairs of each live posterior, by imputation and number of starts, so that programs compile once."""
+PAIRS_CACHE: WeakKeyDictionary[Posterior, dict[Any, CoupledPairs]] = WeakKeyDictionary()
+"""The last pairs of each live posterior, by imputation and number of starts, so that programs compile once."""
+
+MOST_CACHED = 8
+"""How many pairs of a posterior are kept."""
 
 
 def coupled_pairs(
@@ -64,9 +67,11 @@ def coupled_pairs(
     """
     known = isinstance(problem.imputation_with_defaults, (FreshProposals, OwnLatentData))
     problem = problem.planned(imputation=problem.imputation_with_defaults if known else imwg())
-    built = BUILT.setdefault(posterior, {})
+    built = PAIRS_CACHE.setdefault(posterior, {})
     which = (problem.plan.imputation, len(next(iter(starts.values()))))
     if which not in built:
+        if len(built) >= MOST_CACHED:
+            built.pop(next(iter(built)))
         built[which] = CoupledPairs(build_coupled(problem, starts), scores_of(draws))
     return built[which]
 

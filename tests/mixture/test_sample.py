@@ -20,7 +20,7 @@ from dpjax.mixture.samplers.conditional import Conditional
 from dpjax.mixture.samplers.weights import posterior_weights, stick_weights
 from dpjax.runtime.chunk import Segment
 from dpjax.runtime.progress import Progress
-from dpjax.runtime.run import Status, finish
+from dpjax.runtime.run import Status, run_to_end
 from tests.mixture.two_points import TwoPoints
 
 VALUES = np.array([-1.4, -1.0, 0.1, 0.6, 2.0, 2.3])
@@ -63,7 +63,7 @@ def test_a_sweep_made_again_with_more_slots_is_the_same() -> None:
             chain_keys=keys,
             schedule=(Segment("sampling", 0, 60, 1),),
         )
-        return finish(run, Status(0, 0, FittedSlots(setup), states, ()), None, False)
+        return run_to_end(run, Status(0, 0, FittedSlots(setup), states, ()), None, False)
 
     grown, wide = chains(8), chains(16)
     assert grown.kernel.setup.capacity > 8

@@ -17,7 +17,8 @@ MUTANTS = (
         "current = release.contributions(latent.records)\n"
         "        decisions = decide(release, release.noisy_sum - latent.statistic, "
         "release.contributions(proposals) - current, uniforms, block, window)\n"
-        "        return finish(release, tree_where(decisions.accepted, proposals, latent.records), decisions.residual, "
+        "        return latent_after(release, tree_where(decisions.accepted, proposals, latent.records), "
+        "decisions.residual, "
         "decisions.log_density, decisions.accepted.astype(int), jnp.sum(decisions.broken), decisions.num_rounds)",
         SWEEPS,
     ),

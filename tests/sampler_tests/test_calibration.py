@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpjax.sampler_tests.drifts import compare, rank_scores, ratio
+from dpjax.sampler_tests.drifts import rank_scores, ratio, score_drifts
 from dpjax.sampler_tests.invariance_test_result import SIGNIFICANT
 from tests.tools.validation import record
 
@@ -58,7 +58,7 @@ def convicts(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> bool:
 def former(draws: np.ndarray, before: np.ndarray, after: np.ndarray) -> bool:
     """What was done before: t tests of means, squares and indicators of tails as they are."""
     with np.errstate(invalid="ignore"):
-        scores = ratio(*compare(draws, before, after))
+        scores = ratio(*score_drifts(draws, before, after))
     return bool(2 * stats.t.sf(np.max(np.abs(scores)), len(before) - 1) * scores.size < SIGNIFICANT)
 
 

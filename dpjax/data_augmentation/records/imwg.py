@@ -24,7 +24,7 @@ from dpjax.data_augmentation.records.proposals import (
     Decisions,
     check_exchangeable,
     check_noisy,
-    finish,
+    latent_after,
     metropolis,
     proposal_at,
     take_sources,
@@ -239,7 +239,7 @@ def build_sweep_in_pieces(
 
         end = loop(sweep_piece, start_sweep(release, latent.records))
         where, num_rounds = (end.residual, end.log_density), None if window == 1 else end.num_rounds
-        return finish(release, end.records, *where, end.accepted, end.num_broken, num_rounds)
+        return latent_after(release, end.records, *where, end.accepted, end.num_broken, num_rounds)
 
     return sweep
 
@@ -271,7 +271,7 @@ def systematic_sweep(
     decisions = decide(release, residual, release.contributions(proposals) - current, uniforms, block, window)
     moved = tree_where(decisions.accepted, proposals, records)
     where, num_broken = (decisions.residual, decisions.log_density), jnp.sum(decisions.broken)
-    return finish(release, moved, *where, decisions.accepted.astype(int), num_broken, decisions.num_rounds)
+    return latent_after(release, moved, *where, decisions.accepted.astype(int), num_broken, decisions.num_rounds)
 
 
 def decide(release: Release, residual: Array, changes: Array, uniforms: Array, block: int, window: int) -> Decisions:
@@ -367,4 +367,4 @@ def random_sweep(
     (residual, log_density, _, source), (accepted, broken) = jax.lax.scan(attempt, start, steps)
     counts = jnp.zeros(release.n, int).at[places].add(accepted.astype(int))
     moved = take_sources(source, proposals, records)
-    return finish(release, moved, residual, log_density, counts, jnp.sum(broken))
+    return latent_after(release, moved, residual, log_density, counts, jnp.sum(broken))

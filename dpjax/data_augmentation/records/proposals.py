@@ -99,7 +99,7 @@ def take_sources(source: Array, proposals: Records, records: Records) -> Records
     return tree_where(source >= 0, chosen, records)
 
 
-def finish(
+def latent_after(
     release: Release,
     records: Records,
     residual: Array,

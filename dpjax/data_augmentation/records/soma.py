@@ -15,7 +15,7 @@ import numpy as np
 
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
-from dpjax.data_augmentation.records.proposals import check_exchangeable, check_noisy, finish, take_sources
+from dpjax.data_augmentation.records.proposals import check_exchangeable, check_noisy, latent_after, take_sources
 from dpjax.models.programs import jit_model
 from dpjax.numerics import decision_uniforms, proper_density, scale_weights, select_weight
 from dpjax.release import PrivateRelease, Release
@@ -195,7 +195,9 @@ def sweep(
     # A rejected proposal counts at the spare last place.
     counts = jnp.zeros(release.n + 1, int).at[taken].add(1)[:-1]
     source = jnp.full(release.n + 1, -1).at[taken].max(jnp.arange(release.n))[:-1]
-    return finish(release, take_sources(source, proposals, records), residual, log_density, counts, jnp.sum(broken))
+    return latent_after(
+        release, take_sources(source, proposals, records), residual, log_density, counts, jnp.sum(broken)
+    )
 
 
 def choose_attempts(key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> int:

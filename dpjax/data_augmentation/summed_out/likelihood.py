@@ -340,12 +340,12 @@ def thin(likelihood: MarginalLikelihood, parameters: Parameters) -> MarginalLike
 
 def error_of_thinning(thinned: MarginalLikelihood, whole: MarginalLikelihood, parameters: Parameters) -> float:
     """The largest difference of two log-likelihoods at parameters [draw, ...]."""
-    errors = np.asarray(compare.unoptimized(thinned.model, thinned, whole, parameters))
+    errors = np.asarray(log_ratios.unoptimized(thinned.model, thinned, whole, parameters))
     return float(np.max(np.abs(errors)))
 
 
 @jit_model
-def compare(model: Model, thinned: MarginalLikelihood, whole: MarginalLikelihood, parameters: Parameters) -> Array:
+def log_ratios(model: Model, thinned: MarginalLikelihood, whole: MarginalLikelihood, parameters: Parameters) -> Array:
     """The differences [draw] of two log-likelihoods at parameters [draw, ...]."""
     del model
     one, other = thinned.build(), whole.build()

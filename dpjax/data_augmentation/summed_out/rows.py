@@ -128,14 +128,16 @@ def agrees(model: Model, divided: Model, first: np.ndarray, rows: np.ndarray) ->
     """Whether the model of the first record of each row gives it the density that each record of that row has."""
     parameters = draw_parameters.unoptimized(jax.random.key(0), model, NUM_DRAWS)
     try:
-        every, alone = compare.unoptimized(model, divided, first, rows, parameters)
+        every, alone = densities_both_ways.unoptimized(model, divided, first, rows, parameters)
     except Exception:  # whatever a model may raise that is not written for fewer records
         return False
     return bool(np.all(np.isclose(np.asarray(every), np.asarray(alone), rtol=1e-5, equal_nan=True)))
 
 
 @jit_model
-def compare(model: Model, divided: Model, first: Array, rows: Array, parameters: Parameters) -> tuple[Array, Array]:
+def densities_both_ways(
+    model: Model, divided: Model, first: Array, rows: Array, parameters: Parameters
+) -> tuple[Array, Array]:
     """The log-densities [draw, n] of records that are equal within rows, by the model and by that of the first ones."""
 
     def at(key: Key, parameters: Parameters) -> tuple[Array, Array]:

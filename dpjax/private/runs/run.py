@@ -30,10 +30,10 @@ __all__ = [
     "PrivateStatus",
     "RunTotals",
     "choose_capacity",
-    "finish",
     "log_priors",
     "make_chunk",
     "open_status",
+    "run_charged",
     "start_chains",
     "to_device",
     "to_host",
@@ -123,7 +123,7 @@ def choose_capacity(iterations: int, thin: int) -> int:
     return min(max(-(-iterations // (thin * NUM_PARTS)), LEAST_CAPACITY), MOST_DRAWS)
 
 
-def finish(
+def run_charged(
     run: PrivateRun, status: PrivateStatus, save: Callable[[PrivateStatus], None]
 ) -> tuple[PrivateStatus, str | BaseException | None]:
     """The loop over parts, each charged before it is made and saved before the next, and what broke it off."""

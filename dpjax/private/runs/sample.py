@@ -22,7 +22,15 @@ from dpjax.private.accounting.ledger import Ledger, RunPart
 from dpjax.private.kernels.base import PrivateKernel, check_contract
 from dpjax.private.runs.checkpoint import Checkpoint, make_fingerprint
 from dpjax.private.runs.draws import Diagnostics, PrivateDraws
-from dpjax.private.runs.run import STANDS_STILL, PrivateRun, PrivateStatus, choose_capacity, finish, make_chunk, to_host
+from dpjax.private.runs.run import (
+    STANDS_STILL,
+    PrivateRun,
+    PrivateStatus,
+    choose_capacity,
+    make_chunk,
+    run_charged,
+    to_host,
+)
 from dpjax.private.runs.starts import begin
 from dpjax.runtime.checkpoint import check_path
 from dpjax.runtime.chunk import Chunk, Steps
@@ -145,7 +153,7 @@ def sample(
             save_first(save, status)
         else:
             charge_again(run, start, status)
-        return make_private_draws(run, *finish(run, status, save), path)
+        return make_private_draws(run, *run_charged(run, status, save), path)
 
 
 def charge_again(run: PrivateRun, start: PrivateStatus, status: PrivateStatus) -> None:
