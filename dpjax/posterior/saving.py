@@ -25,7 +25,18 @@ __all__ = ["Saved", "load"]
 FORMAT = "dpjax result 2"
 BEGINNING = b"PK"  # of a zip archive
 FOLDERS = (
-    *("base", "clt", "data_augmentation", "diagnostics", "mechanisms", "models", "posterior", "release", "releases"),
+    *(
+        "base",
+        "clt",
+        "data_augmentation",
+        "diagnostics",
+        "domain",
+        "mechanisms",
+        "models",
+        "posterior",
+        "release",
+        "releases",
+    ),
     "statistics",
 )
 """Parts of dpjax of which a file may name classes: those that hold values, and do nothing when they are made."""

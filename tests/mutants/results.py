@@ -131,8 +131,8 @@ MUTANTS = (
     Mutant(
         "A posterior derives the form of its latent data again",
         "mcmc/sample.py",
-        'vars(posterior)["problem"] = problem',
-        "vars(posterior)",
+        "return posterior._carry(problem)",
+        "return posterior",
         ("data_augmentation/test_problem.py",),
     ),
     Mutant(
