@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -28,21 +29,14 @@ from dpjax.data_augmentation import parameter_kernel
 from dpjax.diagnostics import ess_bulk
 from problems.regression import make_model, parameters, simulated_release
 
-CHILD = "benchmarks.accelerator"
-"""The program that measures one device."""
-
-CHAINS = (4, 64, 1_024, 16_384)
 LARGEST = 2**24
 """Most records of all chains together."""
 
-SIZES = (100, 10_000, 1_000_000)
 IN_TURN = 10_000
 """Most records of a scan over them."""
 
 UPDATES, MOST_SWEEPS = 2**23, 20
 """A timed program makes so many updates of a record, and at most so many sweeps."""
-
-REPEATS = 2
 
 KERNELS = {
     "IMwG, in turn": dpjax.imwg(window=1),
@@ -50,9 +44,6 @@ KERNELS = {
     "IMwG, windows of 256": dpjax.imwg(window=256),
     "IMwG, windows of 1,024": dpjax.imwg(window=1_024),
 }
-
-RUNS = {100: (1_024, 200), 10_000: (256, 100)}
-"""Chains and draws of runs with every default, by the number of records."""
 
 WAYS: dict[str, dict[str, Any]] = {"every default": {}, "without refreshes": {"refresh": False}}
 
@@ -66,10 +57,44 @@ ALONE: dict[str, Any] = {
 STEPS_ALONE = (300, 200)
 """Steps of warm-up and sampling of such runs."""
 
-TABLES = 256
-"""Chains of the sweeps that have no scan over records."""
-
 Step = Callable[[jax.Array, Any], Any]
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured.
+
+    records, chains
+        Numbers of records and of chains of sweeps, and of chains of `alone`.
+    other_records, other_chains
+        Those of sweeps without a scan over records.
+    kernels, ways, alone
+        Of which kernels there are sweeps, and in which ways runs.
+    runs
+        Records, chains and draws of runs with every default.
+    repeats
+        How often a sweep is timed.
+    """
+
+    records: tuple[int, ...] = (100, 10_000, 1_000_000)
+    chains: tuple[int, ...] = (4, 64, 1_024, 16_384)
+    chains_alone: tuple[int, ...] = (4, 64, 1_024)
+    other_records: tuple[int, ...] = (10_000,)
+    other_chains: int = 256
+    kernels: tuple[str, ...] = tuple(KERNELS)
+    ways: tuple[str, ...] = tuple(WAYS)
+    alone: tuple[str, ...] = tuple(ALONE)
+    runs: tuple[tuple[int, int, int], ...] = ((100, 1_024, 200), (10_000, 256, 100))
+    repeats: int = 2
+
+
+SIZES = {
+    "full": Size(),
+    "quick": Size((100,), (4, 64), (4,), (100,), alone=("NUTS",), runs=((100, 1_024, 200),)),
+    "tiny": Size(
+        (100,), (4,), (4,), (100,), 2, ("IMwG, in turn",), ("every default",), ("NUTS",), ((100, 4, 20),), repeats=1
+    ),
+}
 
 
 class Case(NamedTuple):
@@ -87,33 +112,39 @@ class Case(NamedTuple):
         return min(max(UPDATES // (self.n * self.chains), 1), MOST_SWEEPS)
 
 
-def measure(quick: bool) -> Iterator[Row]:
+def measure(size: Size) -> Iterator[Row]:
     """Rows of the accelerator, if there is one, and of the CPU."""
     for platform in dict.fromkeys((jax.default_backend(), "cpu")):
         with all_cores():
-            command = [sys.executable, "-m", CHILD, *["--quick"] * quick]
+            command = [sys.executable, "-m", "benchmarks.accelerator", name_of(size)]
             answer = answer_of(command, JAX_PLATFORMS=platform, XLA_FLAGS="")
         for row in answer["rows"]:
             yield Row(**{**row, "timing": Timing(**row["timing"])})
 
 
-def cases(quick: bool) -> Iterator[Case]:
+def name_of(size: Size) -> str:
+    """The name by which the process of a device finds the size."""
+    return next(name for name, one in SIZES.items() if one == size)
+
+
+def cases(size: Size) -> Iterator[Case]:
     """The sweeps that are timed."""
     model = make_model()
-    for n in SIZES[:1] if quick else SIZES:
+    for n in size.records:
         release = simulated_release(model, n)
-        for chains in CHAINS[:2] if quick else CHAINS:
-            if n * chains > LARGEST and chains > CHAINS[0]:
+        for chains in size.chains:
+            if n * chains > LARGEST and chains > size.chains[0]:
                 continue
-            for name, imputation in KERNELS.items():
+            for name in size.kernels:
+                imputation = KERNELS[name]
                 if n <= IN_TURN if imputation.window == 1 else jax.default_backend() != "cpu":
                     yield sweep_of(name, model, release, chains, imputation=imputation, interweave=False)
             yield sweep_of("IMwG by default, with interweaving", model, release, chains)
     table = models.categorical(concentration=np.ones(12))
-    for n in SIZES[:1] if quick else SIZES[1:2]:
-        yield sweep_of("table of 12 cells, counts", table, cells(n), TABLES)
-        yield sweep_of("table of 12 cells, randomized responses", table, answers(n), TABLES)
-        yield mixture_of(n, CHAINS[0])
+    for n in size.other_records:
+        yield sweep_of("table of 12 cells, counts", table, cells(n), size.other_chains)
+        yield sweep_of("table of 12 cells, randomized responses", table, answers(n), size.other_chains)
+        yield mixture_of(n, size.chains[0])
 
 
 def sweep_of(name: str, model: dpjax.Model, release: Any, chains: int, **options: Any) -> Case:
@@ -155,10 +186,10 @@ def build(case: Case) -> tuple[Case, float, Any]:
     return case, time.perf_counter() - began, compiled
 
 
-def time_case(case: Case, compile_seconds: float, compiled: Any) -> Row:
+def time_case(case: Case, compile_seconds: float, compiled: Any, repeats: int) -> Row:
     """The row of one case: the best of some runs."""
     jax.block_until_ready(compiled(jax.random.key(2), case.states))
-    seconds = [wall_seconds(partial(compiled, jax.random.key(2), case.states)) for _ in range(REPEATS)]
+    seconds = [wall_seconds(partial(compiled, jax.random.key(2), case.states)) for _ in range(repeats)]
     best = min(seconds) / case.sweeps
     figures = {"ms per sweep": best * 1e3, "ns per record": best / case.n / case.chains * 1e9}
     timing = summarize(compile_seconds, seconds)
@@ -199,7 +230,7 @@ def time_sample(name: str, model: dpjax.Model, release: Any, **options: Any) -> 
         "effective per draw": size / (chains * options["num_samples"]),
     }
     timing = summarize(first - seconds, [seconds])
-    width = release.statistic.dim if isinstance(release, dpjax.Release) else 1
+    width = release.value.size if isinstance(release, dpjax.Release) else 1
     return Row("accelerator", f"{device()}: {name}", release.n, width, chains, timing, figures)
 
 
@@ -215,28 +246,28 @@ def device() -> str:
     return str(jax.devices()[0].device_kind)
 
 
-def run(quick: bool) -> Iterator[Row]:
+def run(size: Size) -> Iterator[Row]:
     """The rows of this process's device."""
     with ThreadPoolExecutor() as threads:
-        built = list(threads.map(build, cases(quick)))
+        built = list(threads.map(build, cases(size)))
     for case, compile_seconds, compiled in built:
-        yield time_case(case, compile_seconds, compiled)
-    for n, (chains, draws) in list(RUNS.items())[:1] if quick else RUNS.items():
-        for name, options in WAYS.items():
-            yield time_run(name, n, chains, draws, options)
-    for name, kernel in list(ALONE.items())[: 1 if quick else None]:
-        for chains in CHAINS[:1] if quick else CHAINS[:-1]:
-            yield time_alone(name, chains, kernel)
+        yield time_case(case, compile_seconds, compiled, size.repeats)
+    for n, chains, draws in size.runs:
+        for name in size.ways:
+            yield time_run(name, n, chains, draws, WAYS[name])
+    for name in size.alone:
+        for chains in size.chains_alone:
+            yield time_alone(name, chains, ALONE[name])
 
 
-def main(quick: bool) -> None:
+def main(size: Size) -> None:
     """Print each row as it comes, and all of them in the last line."""
     rows = []
-    for row in run(quick):
+    for row in run(size):
         print(row.case, row.n, row.chains, row.timing.compile_seconds, row.figures, file=sys.stderr, flush=True)
         rows.append({**row.__dict__, "timing": row.timing.__dict__})
     print(json.dumps({"rows": rows}))
 
 
 if __name__ == "__main__":
-    main("--quick" in sys.argv)
+    main(SIZES[sys.argv[1]])

@@ -5,6 +5,7 @@ the records, on its own scale.
 """
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from time import process_time
 from typing import Any
 
@@ -18,22 +19,35 @@ from benchmarks.rows import Row
 from benchmarks.timing import timing_since
 from dpjax.coupling import squared_mmd
 
-SIZES = {"logistic": 20_000, "Poisson": 20_000, "banana": 100_000, "Gaussian": 100_000}
-EPSILONS = (0.3, 1.0, 3.0, 10.0)
-REPEATS, FEW = 8, 3
-"""Repeats of a full and of a quick run: each has its own truth, records and noise."""
 EXACT = 1_000
 """Draws of the posterior given the records, and those that are compared with them at most."""
 LEVEL = 0.9
 
 
-def measure(quick: bool) -> Iterator[Row]:
+@dataclass(frozen=True)
+class Size:
+    """Problems with their numbers of records, budgets, and repeats: each has its own truth, records and noise."""
+
+    problems: tuple[tuple[str, int], ...] = (
+        ("logistic", 20_000),
+        ("Poisson", 20_000),
+        ("banana", 100_000),
+        ("Gaussian", 100_000),
+    )
+    epsilons: tuple[float, ...] = (0.3, 1.0, 3.0, 10.0)
+    repeats: int = 8
+
+
+SIZES = {"full": Size(), "quick": Size(repeats=3), "tiny": Size((("logistic", 200),), (3.0,), 1)}
+
+
+def measure(size: Size) -> Iterator[Row]:
     """A row for each model, way and ε."""
-    for name, n in SIZES.items():
+    for name, n in size.problems:
         problem = make_problem(name, n)
-        for epsilon in EPSILONS:
+        for epsilon in size.epsilons:
             for way in WAYS:
-                yield measure_way(problem, way, epsilon, FEW if quick else REPEATS)
+                yield measure_way(problem, way, epsilon, size.repeats)
 
 
 def measure_way(problem: Problem, way: str, epsilon: float, repeats: int) -> Row:

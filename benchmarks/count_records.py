@@ -1,7 +1,7 @@
 """Microseconds of a record and sweep where records are counts of one distribution, beside Normal ones in one run."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import jax
@@ -15,10 +15,6 @@ from benchmarks.effective import subtract
 from benchmarks.rows import Row
 from benchmarks.timing import time_call
 from dpjax.diagnostics import ess_bulk
-
-SIZES = (1_000, 10_000)
-CHAINS = 4
-WARMUP, SAMPLES = 100, 400
 
 
 def normal(n: int) -> None:
@@ -72,35 +68,48 @@ def statistic(record: dict) -> jax.Array:
     return jnp.stack([jnp.clip(record["y"], 0, 20).astype(float), (record["y"] <= 0).astype(float)])
 
 
-def measure(quick: bool) -> Iterator[Row]:
+@dataclass(frozen=True)
+class Size:
+    """The numbers of records, the cases, and chains with their steps of warm-up and draws."""
+
+    records: tuple[int, ...] = (1_000, 10_000)
+    cases: tuple[str, ...] = tuple(CASES)
+    chains: int = 4
+    steps: tuple[int, int] = (100, 400)
+
+
+SIZES = {"full": Size(), "quick": Size(records=(1_000,)), "tiny": Size((20,), ("Poisson",), 2, (20, 20))}
+
+
+def measure(size: Size) -> Iterator[Row]:
     """A row for each model and number of records, every choice left to `dpjax.sample`."""
-    for n in SIZES[:1] if quick else SIZES:
+    for n in size.records:
         beside = None
-        for name, case in CASES.items():
-            row = measure_case(name, case, n)
+        for name in size.cases:
+            row = measure_case(name, CASES[name], n, size)
             beside = row.figures["µs"] if beside is None else beside
             yield replace(row, figures={**row.figures, "times Normal": row.figures["µs"] / beside})
 
 
-def measure_case(name: str, case: Case, n: int) -> Row:
+def measure_case(name: str, case: Case, n: int, size: Size) -> Row:
     """The row of a model; a run of one draw is the warm-up, and what a full run takes more are the sweeps."""
     model = dpjax.from_numpyro(case.model, records=["y"])
     release = simulate(model, case.parameters, n)
-    settings = {"num_chains": CHAINS, "num_warmup": WARMUP, "progress": False}
+    settings = {"num_chains": size.chains, "num_warmup": size.steps[0], "progress": False}
 
     def draw(num_samples: int) -> dict[str, np.ndarray]:
         return dpjax.sample(jax.random.key(1), model, release, num_samples=num_samples, **settings).draws
 
     warmup, _ = time_call(lambda: draw(1), 3)
-    timing, draws = time_call(lambda: draw(SAMPLES), 3)
+    timing, draws = time_call(lambda: draw(size.steps[1]), 3)
     sweeps = subtract(timing, warmup)
     effective = min(float(np.min(ess_bulk(each.astype(float)))) for each in draws.values())
     figures = {
-        "µs": sweeps.best_seconds / (CHAINS * SAMPLES * n) * 1e6,
-        "effective per draw": effective / (CHAINS * SAMPLES),
+        "µs": sweeps.best_seconds / (size.chains * size.steps[1] * n) * 1e6,
+        "effective per draw": effective / (size.chains * size.steps[1]),
     }
-    target = ("µs", "<=", case.bound) if case.bound is not None and n == SIZES[0] else None
-    return Row("count_records", name, n, release.value.size, CHAINS, sweeps, figures, target=target)
+    target = ("µs", "<=", case.bound) if case.bound is not None and n == 1_000 else None
+    return Row("count_records", name, n, release.value.size, size.chains, sweeps, figures, target=target)
 
 
 def simulate(model: dpjax.Model, parameters: dict[str, float], n: int) -> dpjax.Release:

@@ -80,6 +80,12 @@ SETTINGS = (
 FEW = 4
 """Releases of a quick run, and those that are timed."""
 
+SIZES = {
+    "full": SETTINGS,
+    "quick": tuple(replace(setting, releases=FEW) for setting in SETTINGS),
+    "tiny": (Setting(20, 2, 2, 2, (20, 20)),),
+}
+
 
 class Fit(NamedTuple):
     """One simulated fit.
@@ -99,10 +105,10 @@ class Fit(NamedTuple):
     error: np.ndarray
 
 
-def measure(quick: bool) -> Iterator[Row]:
+def measure(settings: tuple[Setting, ...]) -> Iterator[Row]:
     """Two rows for each setting: shares of 90 % intervals that hold the truth, and the cost of effective draws."""
-    for setting in SETTINGS:
-        yield measure_coverage(replace(setting, releases=min(FEW, setting.releases)) if quick else setting)
+    for setting in settings:
+        yield measure_coverage(setting)
         yield measure_cost(setting)
 
 

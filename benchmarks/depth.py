@@ -23,13 +23,11 @@ from benchmarks.timing import Timing
 from dpjax import mixture, models, private, statistics
 from problems.regression import STATISTIC, make_mechanism, make_model, parameters, simulate
 
-SIZES = (100, 10_000, 1_000_000)
-EPSILONS = (0.1, 1, 5)
+SIZES_OF_SWEEPS = (100, 10_000, 1_000_000)
+"""Numbers of records."""
+
 WINDOWS = ("windows of 64", "windows of 256")
 CELLS = 12
-MEASURED = 20_000
-"""At least so many proposals are made where rounds are measured."""
-
 NOT_TIMED = Timing(None, 0.0, 0.0, 0)
 
 KEY = jax.eval_shape(jax.random.key, 0)
@@ -114,12 +112,12 @@ def hamiltonian(n: int) -> Program:
 
 @dataclass(frozen=True)
 class Case:
-    """A sweep, by the number of records; with a window, the rounds in it are measured."""
+    """A sweep, by the number of records up to the most; with a window, the rounds in it are measured."""
 
     name: str
     build: Callable[[int], Program]
     imputation: Any = None
-    sizes: tuple[int, ...] = SIZES
+    most: int = SIZES_OF_SWEEPS[-1]
 
     @property
     def window(self) -> int:
@@ -144,28 +142,45 @@ CASES = (
     Case("centred and non-centred step", partial(regression, leave, interweave=True)),
     Case("table, counts", partial(table, cells, dpjax.counts(16))),
     Case("table, randomized responses", partial(table, answers, None)),
-    Case("mixture, conditional", partial(clusters, mixture.conditional()), sizes=SIZES[:2]),
-    Case("mixture, Neal 5", partial(clusters, mixture.neal5()), sizes=SIZES[:2]),
-    Case("DP-HMC, 10 leapfrog steps", hamiltonian, sizes=SIZES[:2]),
+    Case("mixture, conditional", partial(clusters, mixture.conditional()), most=SIZES_OF_SWEEPS[1]),
+    Case("mixture, Neal 5", partial(clusters, mixture.neal5()), most=SIZES_OF_SWEEPS[1]),
+    Case("DP-HMC, 10 leapfrog steps", hamiltonian, most=SIZES_OF_SWEEPS[1]),
 )
 
 
-def measure(quick: bool) -> Iterator[Row]:
+@dataclass(frozen=True)
+class Size:
+    """Numbers of records, budgets of windows, and at least how many proposals are made to measure these."""
+
+    records: tuple[int, ...] = SIZES_OF_SWEEPS
+    epsilons: tuple[float, ...] = (0.1, 1, 5)
+    measured: int = 20_000
+
+
+SIZES = {
+    "full": Size(),
+    "quick": Size(records=SIZES_OF_SWEEPS[:2]),
+    "tiny": Size((100,), (1,), 200),
+}
+
+
+def measure(size: Size) -> Iterator[Row]:
     """Rows for every sampler and size, then the rounds in windows by privacy budget."""
     for case in CASES:
-        for n in case.sizes[:2] if quick else case.sizes:
-            yield measure_case(case, n)
-    for epsilon in EPSILONS:
+        for n in size.records:
+            if n <= case.most:
+                yield measure_case(case, n, size.measured)
+    for epsilon in size.epsilons:
         for name, choice in zip(WINDOWS, DEFAULTS[1:], strict=True):
-            rounds = measure_rounds(choice, SIZES[1], epsilon)
+            rounds = measure_rounds(choice, SIZES_OF_SWEEPS[1], epsilon, size.measured)
             figures = {"rounds per window": rounds, "n / steps": choice.window / rounds}
-            yield Row("depth", f"IMwG, {name}, ε = {epsilon}", SIZES[1], 9, 1, NOT_TIMED, figures)
+            yield Row("depth", f"IMwG, {name}, ε = {epsilon}", SIZES_OF_SWEEPS[1], 9, 1, NOT_TIMED, figures)
 
 
-def measure_case(case: Case, n: int) -> Row:
+def measure_case(case: Case, n: int, measured: int) -> Row:
     """The row of one program."""
     program, arguments, d = case.build(n)
-    rounds = measure_rounds(case.imputation, n, 1) if case.window > 1 else 1.0
+    rounds = measure_rounds(case.imputation, n, 1, measured) if case.window > 1 else 1.0
     cost = compile_cost(program, arguments, rounds)
     figures = {
         "steps": cost.steps,
@@ -176,9 +191,9 @@ def measure_case(case: Case, n: int) -> Row:
     }
     if case.window > 1:
         figures["rounds per window"] = rounds
-    if n == SIZES[0] and case.imputation in DEFAULTS:
+    if n == SIZES_OF_SWEEPS[0] and case.imputation in DEFAULTS:
         figures["steps per effective draw"] = (cost.steps + parameter_steps(n)) / effective_draws()
-    target = ("steps", "<=", n / 20) if (case.imputation, n) == (DEFAULTS[-1], SIZES[-1]) else None
+    target = ("steps", "<=", n / 20) if (case.imputation, n) == (DEFAULTS[-1], SIZES_OF_SWEEPS[-1]) else None
     return Row("depth", case.name, n, d, 1, NOT_TIMED, figures, target=target)
 
 
@@ -194,13 +209,13 @@ def parameter_steps(n: int) -> float:
     return compile_cost(program, arguments).steps
 
 
-def measure_rounds(imputation: Any, n: int, epsilon: float) -> float:
+def measure_rounds(imputation: Any, n: int, epsilon: float, measured: int = 20_000) -> float:
     """The mean rounds of a window, from records that are a draw from their posterior."""
     model = make_model()
     records, release = simulate(model, n, epsilon)
     kernel = imputation(model, release)
     latent = dpjax.gibbs(model, release).init(dpjax.data_augmentation.Position(parameters(), records)).latent
-    keys = jax.random.split(jax.random.key(1), -(-MEASURED // n))
+    keys = jax.random.split(jax.random.key(1), -(-measured // n))
     _, rounds = jax.jit(partial(jax.lax.scan, lambda latent, key: report(kernel(key, latent, parameters()))))(
         latent, keys
     )

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import jax
 import numpy as np
@@ -14,14 +14,8 @@ from benchmarks.timing import Timing, time_call
 from dpjax.diagnostics import ess_bulk
 from problems.regression import make_model, published_release
 
-CHAINS = 16
-REPEATS = 3
 BOUNDS = {1: 5_000.0, 10: 800.0}
 """The effective draws per second wanted of the default sampler, by ε."""
-
-NUTS_STEPS, STEPS, IMPORTANCE_DRAWS = (500, 1_000), (1_000, 4_000), 200_000
-QUICK_NUTS_STEPS, QUICK_STEPS, QUICK_IMPORTANCE_DRAWS = (200, 200), (200, 500), 20_000
-"""Steps of warm-up and sampling, and draws of importance sampling."""
 
 SAMPLERS = {
     "IMwG and interweaving (default)": {},
@@ -32,20 +26,38 @@ SAMPLERS = {
 }
 
 
-def measure(quick: bool) -> Iterator[Row]:
+@dataclass(frozen=True)
+class Size:
+    """Chains and repeats, the budgets and samplers, steps of warm-up and sampling, and draws by importance."""
+
+    chains: int = 16
+    repeats: int = 3
+    epsilons: tuple[int, ...] = tuple(BOUNDS)
+    samplers: tuple[str, ...] = tuple(SAMPLERS)
+    nuts_steps: tuple[int, int] = (500, 1_000)
+    steps: tuple[int, int] = (1_000, 4_000)
+    importance_draws: int = 200_000
+
+
+SIZES = {
+    "full": Size(),
+    "quick": Size(nuts_steps=(200, 200), steps=(200, 500), importance_draws=20_000),
+    "tiny": Size(2, 1, (10,), ("IMwG and interweaving (default)",), (10, 10), (50, 100), 1_000),
+}
+
+
+def measure(size: Size) -> Iterator[Row]:
     """Rows for every sampler at both privacy budgets; ratios are to NUTS at the same budget."""
     model = make_model()
-    nuts_steps, steps = (QUICK_NUTS_STEPS, QUICK_STEPS) if quick else (NUTS_STEPS, STEPS)
-    num_draws = QUICK_IMPORTANCE_DRAWS if quick else IMPORTANCE_DRAWS
-    for epsilon, bound in BOUNDS.items():
+    for epsilon in size.epsilons:
         release = published_release(epsilon)
-        yardstick = measure_nuts(epsilon, release, *nuts_steps)
+        yardstick = measure_nuts(epsilon, release, size.chains, *size.nuts_steps)
         yield yardstick
-        for name, options in SAMPLERS.items():
-            row = measure_sample(epsilon, name, model, release, options, *steps)
-            target = ("effective per s", ">=", bound) if not options else None
+        for name in size.samplers:
+            row = measure_sample(epsilon, name, model, release, size)
+            target = None if SAMPLERS[name] else ("effective per s", ">=", BOUNDS[epsilon])
             yield replace(compare(row, yardstick), target=target)
-        yield compare(measure_importance(epsilon, model, release, num_draws), yardstick)
+        yield compare(measure_importance(epsilon, model, release, size), yardstick)
 
 
 def compare(row: Row, yardstick: Row) -> Row:
@@ -54,17 +66,15 @@ def compare(row: Row, yardstick: Row) -> Row:
     return replace(row, figures={**row.figures, "times NUTS": row.figures[name] / yardstick.figures[name]})
 
 
-def measure_sample(
-    epsilon: int, name: str, model: dpjax.Model, release: dpjax.Release, options: dict, warmup: int, samples: int
-) -> Row:
+def measure_sample(epsilon: int, name: str, model: dpjax.Model, release: dpjax.Release, size: Size) -> Row:
     """The row of `dpjax.sample`. A run that keeps one draw is the warm-up; the draws are what a full run takes more."""
 
     def draw(samples: int) -> dpjax.Posterior:
-        budget = {"num_chains": CHAINS, "num_warmup": warmup, "num_samples": samples}
-        return dpjax.sample(jax.random.key(1), model, release, **budget, progress=False, **options)
+        budget = {"num_chains": size.chains, "num_warmup": size.steps[0], "num_samples": samples}
+        return dpjax.sample(jax.random.key(1), model, release, **budget, progress=False, **SAMPLERS[name])
 
-    timing, draws = time_call(lambda: draw(samples).draws["coef"], REPEATS)
-    warmup_timing, _ = time_call(lambda: draw(1).draws["coef"], REPEATS)
+    timing, draws = time_call(lambda: draw(size.steps[1]).draws["coef"], size.repeats)
+    warmup_timing, _ = time_call(lambda: draw(1).draws["coef"], size.repeats)
     return to_row(epsilon, name, release, subtract(timing, warmup_timing), warmup_timing, draws)
 
 
@@ -77,27 +87,27 @@ def subtract(timing: Timing, part: Timing) -> Timing:
     )
 
 
-def measure_nuts(epsilon: int, release: dpjax.Release, warmup: int, samples: int) -> Row:
+def measure_nuts(epsilon: int, release: dpjax.Release, chains: int, warmup: int, samples: int) -> Row:
     """The row of NUTS."""
-    warm_up, draw = nuts.build(release, CHAINS, warmup, samples)
+    warm_up, draw = nuts.build(release, chains, warmup, samples)
     warmup_timing, state = time_call(warm_up, 1)
     timing, draws = time_call(lambda: draw(state), 1)
     timing = replace(timing, compile_seconds=timing.compile_seconds + warmup_timing.compile_seconds)
     return to_row(epsilon, "NumPyro NUTS, augmented model", release, timing, warmup_timing, draws)
 
 
-def measure_importance(epsilon: int, model: dpjax.Model, release: dpjax.Release, num_draws: int) -> Row:
+def measure_importance(epsilon: int, model: dpjax.Model, release: dpjax.Release, size: Size) -> Row:
     """The row of prior-predictive importance sampling, whose draws are independent."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # k-hat is in the row
         timing, result = time_call(
-            lambda: dpjax.importance_sample(jax.random.key(1), model, release, num_draws), REPEATS
+            lambda: dpjax.importance_sample(jax.random.key(1), model, release, size.importance_draws), size.repeats
         )
-    size = result.effective_sample_size
+    effective = result.effective_sample_size
     figures = {
-        "effective per s": size / timing.best_seconds,
-        "with warm-up": size / timing.best_seconds,
-        "effective per draw": size / num_draws,
+        "effective per s": effective / timing.best_seconds,
+        "with warm-up": effective / timing.best_seconds,
+        "effective per draw": effective / size.importance_draws,
         "mean of coef[1]": float(np.exp(result.log_weights) @ result.draws["coef"][:, 1]),
         "k-hat": result.pareto_khat,
     }

@@ -5,6 +5,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -139,14 +140,25 @@ BOUNDS = {name: 4.0 if make in (regression, table, normal, logistic) else 8.0 fo
 """The seconds that a user should wait at most, on two fast cores that nothing else wants."""
 
 
-def measure(quick: bool) -> Iterator[Row]:
+@dataclass(frozen=True)
+class Size:
+    """The problems, and how many draws a call makes."""
+
+    problems: tuple[str, ...] = tuple(BOUNDS)
+    draws: int = 2_000
+
+
+SIZES = {"full": Size(), "quick": Size(draws=200), "tiny": Size(("a table of four cells",), 200)}
+
+
+def measure(size: Size) -> Iterator[Row]:
     """Rows for each problem in processes of its own: cold, and warm from what the cold one kept."""
-    for name, bound in BOUNDS.items():
+    for name in size.problems:
         with tempfile.TemporaryDirectory() as folder:
             for state in ("cold", "warm"):
-                answer = ask(name, folder, 200 if quick else 2_000)
+                answer = ask(name, folder, size.draws)
                 timing = summarize(None, [answer["CPU s"]])
-                target = (WAITED, "<=", bound) if state == "cold" else None
+                target = (WAITED, "<=", BOUNDS[name]) if state == "cold" else None
                 d = int(answer.pop("d"))
                 yield Row("first_call", f"{name}, {state}", N, d, CHAINS, timing, answer, target=target)
 

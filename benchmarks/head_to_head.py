@@ -28,24 +28,54 @@ from benchmarks.timing import Timing, timing_since
 from dpjax.diagnostics import ess_bulk, split_r_hat
 
 LEVEL = 0.95
-RELEASES = {"Normal": 1_000, "logistic regression": 24}
-FITS = {"Normal": 150, "logistic regression": 8}
-"""Releases from which posteriors are sampled, and those of them to which maximum likelihood is fitted."""
-
-RECORDS = 1_000
-"""Of a logistic regression."""
-
-FEW = 2
-"""Releases of a quick run."""
-
-CHAINS, WARMUP, SAMPLES = 4, 500, 1_000
-FIT_CHAINS, SWEEPS, PRECISION, REFITS = 32, 20_000, 0.1, 100
+FIT_CHAINS, PRECISION = 32, 0.1
 """Of maximum likelihood."""
 
-RESAMPLES, SIMULATIONS, EPOCHS = 200, 100_000, 20
-"""Simulated releases of each bootstrap; those that train a network, and how often it sees each."""
-
 ENDS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured.
+
+    releases, fits
+        Of the Normal distribution and of the logistic regression: releases from which posteriors are sampled, and
+        those of them to which maximum likelihood is fitted.
+    records
+        Of a logistic regression.
+    chains, steps
+        Of each posterior, with steps of warm-up and draws.
+    sweeps, refits
+        Of maximum likelihood and of its bootstrap.
+    resamples
+        Simulated releases of each bootstrap around an estimate.
+    simulations, epochs
+        Simulated releases that train a network, and how often it sees each.
+    """
+
+    releases: tuple[int, int] = (1_000, 24)
+    fits: tuple[int, int] = (150, 8)
+    records: int = 1_000
+    chains: int = 4
+    steps: tuple[int, int] = (500, 1_000)
+    sweeps: int = 20_000
+    refits: int = 100
+    resamples: int = 200
+    simulations: int = 100_000
+    epochs: int = 20
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """How posteriors are sampled."""
+        steps = {"num_warmup": self.steps[0], "num_samples": self.steps[1]}
+        return {"num_chains": self.chains, **steps, "progress": False}
+
+
+SIZES = {
+    "full": Size(),
+    "quick": Size((2, 2), (2, 2)),
+    "tiny": Size((2, 2), (2, 2), 20, 2, (20, 20), 64, 20, 10, 1_000, 2),
+}
 
 
 @dataclass(frozen=True)
@@ -90,17 +120,18 @@ class Intervals(NamedTuple):
     chains: int = 0
 
 
-def measure(quick: bool) -> Iterator[Row]:
+def measure(size: Size) -> Iterator[Row]:
     """The rows of each setting: a row for each way to intervals, or for each printed release."""
-    normal = make_normal()
-    yield from measure_posterior(normal, quick, {"its prior made flat": head_to_head_normal.flat_weights})
-    yield from measure_bootstrap(normal, quick)
-    yield from measure_likelihood(normal, quick)
+    normal, logistic = make_normal(), make_logistic(size.records)
+    yield from measure_posterior(
+        normal, size.releases[0], size, {"its prior made flat": head_to_head_normal.flat_weights}
+    )
+    yield from measure_bootstrap(normal, size.releases[0], size)
+    yield from measure_likelihood(normal, size.fits[0], size)
     for epsilon in head_to_head_regression.PRINTED:
-        yield from measure_regression(epsilon)
-    logistic = make_logistic()
-    yield from measure_posterior(logistic, quick, {})
-    yield from measure_likelihood(logistic, quick)
+        yield from measure_regression(epsilon, size)
+    yield from measure_posterior(logistic, size.releases[1], size, {})
+    yield from measure_likelihood(logistic, size.fits[1], size)
 
 
 def make_normal() -> Setting:
@@ -118,36 +149,37 @@ def make_normal() -> Setting:
     )
 
 
-def make_logistic() -> Setting:
+def make_logistic(records: int) -> Setting:
     """The slope of the logistic regression."""
     return Setting(
         "logistic regression",
-        RECORDS,
+        records,
         head_to_head_logistic.make_model(),
-        lambda place: head_to_head_logistic.simulate(np.random.default_rng(place), RECORDS),
-        partial(head_to_head_logistic.release_of, n=RECORDS),
+        lambda place: head_to_head_logistic.simulate(np.random.default_rng(place), records),
+        partial(head_to_head_logistic.release_of, n=records),
         {"slope": float(head_to_head_logistic.COEFFICIENTS[1])},
         lambda parameters: {"slope": parameters["coef"][..., 1]},
         ("wald", "profile"),
     )
 
 
-def sampling() -> dict[str, Any]:
-    """How posteriors are sampled."""
-    return {"num_chains": CHAINS, "num_warmup": WARMUP, "num_samples": SAMPLES, "progress": False}
-
-
-def measure_posterior(setting: Setting, quick: bool, weights: dict[str, Callable[[Any], np.ndarray]]) -> Iterator[Row]:
+def measure_posterior(
+    setting: Setting, number: int, size: Size, weights: dict[str, Callable[[Any], np.ndarray]]
+) -> Iterator[Row]:
     """Rows of the posterior, and of the same draws with the weights of other priors."""
-    releases = setting.releases(FEW if quick else RELEASES[setting.name])
+    releases = setting.releases(number)
     began = process_time()
-    batch = dpjax.sample_batch(jax.random.key(1), setting.model, releases, **sampling())
+    batch = dpjax.sample_batch(jax.random.key(1), setting.model, releases, **size.sampling)
     seconds = process_time() - began
     draws = setting.read(batch.draws)
     worst = max(float(np.median([split_r_hat(one) for one in drawn])) for drawn in draws.values())
-    yield row_of(setting, "posterior", Intervals(intervals_of(draws, None), seconds, CHAINS), {"median R-hat": worst})
+    yield row_of(
+        setting, "posterior", Intervals(intervals_of(draws, None), seconds, size.chains), {"median R-hat": worst}
+    )
     for name, weigh in weights.items():
-        yield row_of(setting, f"posterior, {name}", Intervals(intervals_of(draws, weigh(batch.draws)), seconds, CHAINS))
+        yield row_of(
+            setting, f"posterior, {name}", Intervals(intervals_of(draws, weigh(batch.draws)), seconds, size.chains)
+        )
 
 
 def intervals_of(draws: dict[str, np.ndarray], weights: np.ndarray | None) -> dict[str, np.ndarray]:
@@ -161,31 +193,31 @@ def intervals_of(draws: dict[str, np.ndarray], weights: np.ndarray | None) -> di
     return {name: quantiles(np.asarray(drawn)) for name, drawn in draws.items()}
 
 
-def measure_bootstrap(setting: Setting, quick: bool) -> Iterator[Row]:
+def measure_bootstrap(setting: Setting, number: int, size: Size) -> Iterator[Row]:
     """Rows of bootstrap intervals around two estimates of the Normal mean and standard deviation."""
-    published = np.array([setting.published(place) for place in range(FEW if quick else RELEASES[setting.name])])
+    published = np.array([setting.published(place) for place in range(number)])
     for name, estimate in head_to_head_bootstrap.ESTIMATES.items():
         began = process_time()
-        found = head_to_head_bootstrap.bootstrap(jax.random.key(2), published, estimate, ENDS, RESAMPLES)
+        found = head_to_head_bootstrap.bootstrap(jax.random.key(2), published, estimate, ENDS, size.resamples)
         seconds = process_time() - began
         for kind, ends in found.items():
             each = dict(zip(setting.truth, np.moveaxis(ends, -1, 0), strict=True))
             yield row_of(setting, f"{name} estimate, {kind} bootstrap", Intervals(each, seconds))
 
 
-def measure_likelihood(setting: Setting, quick: bool) -> Iterator[Row]:
+def measure_likelihood(setting: Setting, number: int, size: Size) -> Iterator[Row]:
     """A row for each kind of interval of maximum likelihood; the seconds of the fit are in each."""
-    releases = setting.releases(FEW if quick else FITS[setting.name])
-    found = [fit_intervals(setting, place, release) for place, release in enumerate(releases)]
+    releases = setting.releases(number)
+    found = [fit_intervals(setting, place, release, size) for place, release in enumerate(releases)]
     for method in setting.likelihood:
         ends = {name: np.stack([one[method].ends[name] for one in found], axis=1) for name in setting.truth}
         seconds = sum(one[method].seconds for one in found)
         yield row_of(setting, f"maximum likelihood, {method}", Intervals(ends, seconds, FIT_CHAINS))
 
 
-def fit_intervals(setting: Setting, place: int, release: dpjax.Release) -> dict[str, Intervals]:
+def fit_intervals(setting: Setting, place: int, release: dpjax.Release, size: Size) -> dict[str, Intervals]:
     """The intervals [2] of each method, and the seconds of the fit and of them."""
-    options = {"num_chains": FIT_CHAINS, "num_steps": SWEEPS, "precision": PRECISION, "progress": False}
+    options = {"num_chains": FIT_CHAINS, "num_steps": size.sweeps, "precision": PRECISION, "progress": False}
     began = process_time()
     with warnings.catch_warnings():
         # Now and then a deviation is estimated at an end: that is in the coverage.
@@ -194,7 +226,7 @@ def fit_intervals(setting: Setting, place: int, release: dpjax.Release) -> dict[
     fitting, found = process_time() - began, {}
     for method in setting.likelihood:
         began = process_time()
-        intervals = fit.confidence_interval(LEVEL, method, num_refits=REFITS)
+        intervals = fit.confidence_interval(LEVEL, method, num_refits=size.refits)
         lower, upper = setting.read(intervals.lower), setting.read(intervals.upper)
         ends = {name: np.array([lower[name], upper[name]]) for name in lower}
         found[method] = Intervals(ends, fitting + process_time() - began)
@@ -216,17 +248,17 @@ def row_of(setting: Setting, way: str, found: Intervals, further: dict[str, floa
     return Row("head_to_head", f"{setting.name}: {way}", setting.n, len(found.ends), found.chains, timing, figures)
 
 
-def measure_regression(epsilon: float) -> Iterator[Row]:
+def measure_regression(epsilon: float, size: Size) -> Iterator[Row]:
     """Means and standard deviations of the coefficients given a printed release, exactly and by a network."""
     model, release = head_to_head_regression.make_model(), head_to_head_regression.release_at(epsilon)
     began = process_time()
-    drawn = np.asarray(dpjax.sample(jax.random.key(3), model, release, **sampling()).draws["coef"])
+    drawn = np.asarray(dpjax.sample(jax.random.key(3), model, release, **size.sampling).draws["coef"])
     figures = moments_of(np.mean(drawn, axis=(0, 1)), np.std(drawn, axis=(0, 1)))
     effective = {"effective draws": float(np.min(ess_bulk(drawn)))}
-    yield regression_row(epsilon, "posterior", CHAINS, began, figures | effective)
+    yield regression_row(epsilon, "posterior", size.chains, began, figures | effective)
     began = process_time()
-    found = neural_posterior.fit(jax.random.key(4), model, release, SIMULATIONS, EPOCHS)
-    yield regression_row(epsilon, "network", 0, began, moments_of(*found) | {"simulations": float(SIMULATIONS)})
+    found = neural_posterior.fit(jax.random.key(4), model, release, size.simulations, size.epochs)
+    yield regression_row(epsilon, "network", 0, began, moments_of(*found) | {"simulations": float(size.simulations)})
 
 
 def moments_of(mean: np.ndarray, deviation: np.ndarray) -> dict[str, float]:

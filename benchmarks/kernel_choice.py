@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -15,16 +16,6 @@ import dpjax
 from benchmarks.rows import Row
 from benchmarks.timing import time_call
 from dpjax.diagnostics import ess_bulk
-
-NUMBERS, QUICK_NUMBERS = (3, 10, 30, 100), (3, 10)
-"""Numbers of parameters."""
-
-RECORDS, CHAINS = 60, 4
-STEPS, QUICK_STEPS = (400, 400), (200, 100)
-"""Steps of warm-up and sampling."""
-
-SEEDS, QUICK_SEEDS = 3, 1
-"""Runs of each, which differ in their keys."""
 
 KERNELS: dict[str, Any] = {
     "HMC, 4 leapfrogs": dpjax.data_augmentation.parameter_kernel("hmc"),
@@ -51,48 +42,67 @@ def means(n: int, number: int) -> None:
         numpyro.sample("y", dist.Normal(mean, 1.0).to_event(1))
 
 
-def local_release(number: int) -> tuple[dpjax.Model, Any]:
+def local_release(number: int, records: int) -> tuple[dpjax.Model, Any]:
     """One count of each week, behind Laplace noise."""
     rng = np.random.default_rng(3)
-    counts = rng.poisson(np.exp(2 + np.cumsum(rng.normal(0, 0.2, RECORDS))))
-    model = dpjax.from_numpyro(lambda n: walk(n, number), records=("y",), n=RECORDS)
-    return model, dpjax.LocalRelease(counts + rng.laplace(0, 3.0, RECORDS), dpjax.Laplace(3.0), field="y")
+    counts = rng.poisson(np.exp(2 + np.cumsum(rng.normal(0, 0.2, records))))
+    model = dpjax.from_numpyro(lambda n: walk(n, number), records=("y",), n=records)
+    return model, dpjax.LocalRelease(counts + rng.laplace(0, 3.0, records), dpjax.Laplace(3.0), field="y")
 
 
-def summed_release(number: int) -> tuple[dpjax.Model, Any]:
+def summed_release(number: int, records: int) -> tuple[dpjax.Model, Any]:
     """The sum of each measurement, behind Laplace noise."""
-    value = RECORDS * np.random.default_rng(4).normal(0, 1.5, number)
+    value = records * np.random.default_rng(4).normal(0, 1.5, number)
     model = dpjax.from_numpyro(lambda n: means(n, number), records=("y",))
-    return model, dpjax.Release(value, dpjax.Laplace(10.0), lambda record: record["y"], n=RECORDS)
+    return model, dpjax.Release(value, dpjax.Laplace(10.0), lambda record: record["y"], n=records)
 
 
-PROBLEMS: dict[str, Callable[[int], tuple[dpjax.Model, Any]]] = {"local": local_release, "sum": summed_release}
+PROBLEMS: dict[str, Callable[[int, int], tuple[dpjax.Model, Any]]] = {"local": local_release, "sum": summed_release}
 
 
-def measure(quick: bool) -> Iterator[Row]:
+@dataclass(frozen=True)
+class Size:
+    """Numbers of parameters, kernels, records, chains, their steps of warm-up and draws, and runs of each."""
+
+    numbers: tuple[int, ...] = (3, 10, 30, 100)
+    kernels: tuple[str, ...] = tuple(KERNELS)
+    records: int = 60
+    chains: int = 4
+    steps: tuple[int, int] = (400, 400)
+    runs: int = 3
+
+
+SIZES = {
+    "full": Size(),
+    "quick": Size(numbers=(3, 10), steps=(200, 100), runs=1),
+    "tiny": Size((3,), ("HMC, 4 leapfrogs",), 6, 2, (20, 20), 1),
+}
+
+
+def measure(size: Size) -> Iterator[Row]:
     """A row for each number of parameters, problem and kernel; ratios are to the first kernel."""
-    for number in QUICK_NUMBERS if quick else NUMBERS:
+    for number in size.numbers:
         for name, build in PROBLEMS.items():
-            model, release = build(number)
+            model, release = build(number, size.records)
             first = None
-            for kernel, choice in KERNELS.items():
-                row = measure_kernel(f"{name}, {number} parameters: {kernel}", model, release, choice, quick)
+            for kernel in size.kernels:
+                row = measure_kernel(f"{name}, {number} parameters: {kernel}", model, release, KERNELS[kernel], size)
                 first = row if first is None else first
                 row.figures["times the first"] = row.figures["effective per s"] / first.figures["effective per s"]
                 yield row
 
 
-def measure_kernel(case: str, model: dpjax.Model, release: Any, choice: Any, quick: bool) -> Row:
+def measure_kernel(case: str, model: dpjax.Model, release: Any, choice: Any, size: Size) -> Row:
     """The effective draws of the worst parameter per CPU second of runs, with their warm-up and without compilation.
 
     The figures are the means and the extremes of several runs.
     """
-    warmup, samples = QUICK_STEPS if quick else STEPS
+    warmup, samples = size.steps
     settings = {
         "imputation": dpjax.imwg(),
         "parameter_kernel": choice,
         "refresh": False,
-        "num_chains": CHAINS,
+        "num_chains": size.chains,
         "progress": False,
     }
 
@@ -102,18 +112,18 @@ def measure_kernel(case: str, model: dpjax.Model, release: Any, choice: Any, qui
 
     timing, draws = time_call(partial(call, 0), 1)
     seconds, sizes = [timing.best_seconds], [smallest_size(draws)]
-    for seed in range(1, QUICK_SEEDS if quick else SEEDS):
+    for seed in range(1, size.runs):
         began = time.process_time()
         sizes.append(smallest_size(call(seed)))
         seconds.append(time.process_time() - began)
     figures = {
         "effective per s": sum(sizes) / sum(seconds),
-        "effective per draw": sum(sizes) / (len(sizes) * CHAINS * samples),
-        "fewest per draw": min(sizes) / (CHAINS * samples),
-        "most per draw": max(sizes) / (CHAINS * samples),
+        "effective per draw": sum(sizes) / (len(sizes) * size.chains * samples),
+        "fewest per draw": min(sizes) / (size.chains * samples),
+        "most per draw": max(sizes) / (size.chains * samples),
         "s per run": sum(seconds) / len(seconds),
     }
-    return Row("kernel_choice", case, RECORDS, int(np.size(release.observed)), CHAINS, timing, figures)
+    return Row("kernel_choice", case, size.records, int(np.size(release.observed)), size.chains, timing, figures)
 
 
 def smallest_size(draws: dict[str, np.ndarray]) -> float:

@@ -3,6 +3,7 @@
 import time
 import warnings
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
@@ -14,43 +15,63 @@ from benchmarks.timing import summarize, time_call
 from dpjax.diagnostics import ess_bulk, mcse_mean, mcse_sd, split_r_hat
 from problems.regression import STATISTIC, make_mechanism, make_model, parameters, simulated_release
 
-SIZES = (1_000, 100_000, 10_000_000, 100_000_000)
 CHAINS = 4
-WARMUP, SAMPLES = 500, 2_000
 WANTED = 100.0
-EXACT_SIZES, EXACT_WARMUP, EXACT_SAMPLES = {1_000: None, 10_000: 100.0, 100_000: 8.0}, 200, 2_000
-"""Numbers of records, and the effective draws per second wanted of exact chains."""
+EXACT_WANTED = {10_000: 100.0, 100_000: 8.0}
+"""The effective draws per second wanted of exact chains, by the number of records."""
 SIMULATED = 100_000
 """Records by which the covariance of a contribution is estimated."""
 
 
-def measure(quick: bool) -> Iterator[Row]:
+@dataclass(frozen=True)
+class Size:
+    """Numbers of records, of them those of exact chains, and steps of warm-up and draws of both."""
+
+    records: tuple[int, ...] = (1_000, 100_000, 10_000_000, 100_000_000)
+    exact_records: tuple[int, ...] = (1_000, 10_000, 100_000)
+    steps: tuple[int, int] = (500, 2_000)
+    exact_steps: tuple[int, int] = (200, 2_000)
+
+
+SIZES = {
+    "full": Size(),
+    "quick": Size(records=(1_000, 100_000), exact_records=(1_000,)),
+    "tiny": Size((), (100,), (50, 100), (50, 100)),
+}
+
+
+def measure(size: Size) -> Iterator[Row]:
     """A row for each number of records; programs are compiled for each."""
     model = make_model()
-    for n in SIZES[:2] if quick else SIZES:
+    for n in size.records:
         release = normal_release(model, n)
-        options = {"num_chains": CHAINS, "num_warmup": WARMUP, "num_samples": SAMPLES, "progress": False}
+        options = {"num_chains": CHAINS, **steps_of(size.steps), "progress": False}
         timing, draws = time_call(lambda: draw(model, release, options), 1)  # noqa: B023, called at once
         effective = float(np.min(ess_bulk(draws)))
         figures = {
             "effective per s": effective / timing.best_seconds,
-            "effective per draw": effective / (CHAINS * SAMPLES),
+            "effective per draw": effective / (CHAINS * size.steps[1]),
             "R-hat": float(np.max(split_r_hat(draws))),
         }
         target = ("effective per s", ">=", WANTED)
         yield Row("large", "sample_clt", n, release.value.size, CHAINS, timing, figures, target=target)
-    for n, wanted in list(EXACT_SIZES.items())[: 1 if quick else None]:
-        yield measure_exact(model, n, wanted)
+    for n in size.exact_records:
+        yield measure_exact(model, n, size)
 
 
-def measure_exact(model: dpjax.Model, n: int, wanted: float | None) -> Row:
+def steps_of(steps: tuple[int, int]) -> dict[str, int]:
+    """Steps of warm-up and draws as arguments."""
+    return {"num_warmup": steps[0], "num_samples": steps[1]}
+
+
+def measure_exact(model: dpjax.Model, n: int, size: Size) -> Row:
     """Exact chains that start under the normal law, and how far means and sds there are off: the worst of each.
 
     A run of one draw is the warm-up; the draws are what a full run takes more.
     """
     release = simulated_release(model, n)
     options = {"num_chains": CHAINS, "progress": False}
-    chains = {"num_warmup": EXACT_WARMUP, "initial": "large-sample"}
+    chains = {"num_warmup": size.exact_steps[0], "initial": "large-sample"}
 
     def draw_exact(num_samples: int) -> np.ndarray:
         posterior = dpjax.sample(jax.random.key(2), model, release, num_samples=num_samples, **options, **chains)
@@ -58,14 +79,14 @@ def measure_exact(model: dpjax.Model, n: int, wanted: float | None) -> Row:
 
     warmup, _ = time_call(lambda: draw_exact(1), 1)
     began = time.process_time()
-    exact = draw_exact(EXACT_SAMPLES)
+    exact = draw_exact(size.exact_steps[1])
     timing = summarize(warmup.compile_seconds, [time.process_time() - began - warmup.best_seconds])
-    other = draw(model, release, {"num_warmup": WARMUP, "num_samples": SAMPLES, **options}).astype(float)
+    other = draw(model, release, {**steps_of(size.steps), **options}).astype(float)
     sd = exact.std(axis=(0, 1))
     effective = float(np.min(ess_bulk(exact)))
     figures = {
         "effective per s": effective / timing.best_seconds,
-        "effective per draw": effective / (CHAINS * EXACT_SAMPLES),
+        "effective per draw": effective / (CHAINS * size.exact_steps[1]),
         "warm-up s": warmup.best_seconds,
         "R-hat": float(np.max(split_r_hat(exact))),
         "mean off, sd": float(np.max(np.abs(other.mean(axis=(0, 1)) - exact.mean(axis=(0, 1))) / sd)),
@@ -73,6 +94,7 @@ def measure_exact(model: dpjax.Model, n: int, wanted: float | None) -> Row:
         "sd off": float(np.max(np.abs(other.std(axis=(0, 1)) / sd - 1))),
         "error of that": float(np.max(np.hypot(mcse_sd(exact), mcse_sd(other)) / sd)),
     }
+    wanted = EXACT_WANTED.get(n)
     target = None if wanted is None else ("effective per s", ">=", wanted)
     return Row("large", "exact chains", n, release.value.size, CHAINS, timing, figures, target=target)
 

@@ -6,6 +6,7 @@ import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import jax
 
@@ -15,11 +16,8 @@ from benchmarks.timing import summarize, time_once
 from problems.regression import STATISTIC, make_mechanism, make_model, parameters, privatize
 
 CHAINS = 4
-N = 1_000_000
-MANY = 10_000_000
-WARMUP = 64
-"""Of a million records; of ten million the chains make as few sweeps as show what a sweep holds."""
-BOUNDS = {N: 2.0, MANY: 4.0}
+MOST_GIB = {1_000_000: 2.0, 10_000_000: 4.0}
+"""By the number of records."""
 
 
 def normal_problem(n: int) -> tuple[dpjax.Model, dpjax.Release]:
@@ -46,16 +44,34 @@ def simulate(
 PROBLEMS = {"normal mean": normal_problem, "linear regression": regression_problem}
 
 
-def measure(quick: bool) -> Iterator[Row]:
+@dataclass(frozen=True)
+class Size:
+    """Runs, each of a problem with a number of records, of warm-up and of draws.
+
+    With ten million records chains make as few sweeps as show what a sweep holds.
+    """
+
+    runs: tuple[tuple[str, int, int, int], ...]
+
+
+SIZES = {
+    "full": Size((*((name, 1_000_000, 64, 1_000) for name in PROBLEMS), ("linear regression", 10_000_000, 8, 4))),
+    "quick": Size(tuple((name, 1_000_000, 64, 20) for name in PROBLEMS)),
+    "tiny": Size((("normal mean", 2_000, 64, 20),)),
+}
+
+
+def measure(size: Size) -> Iterator[Row]:
     """Rows for both problems, and for one with more records, each in a process of its own."""
-    cases = [(name, N, WARMUP, 20 if quick else 1_000) for name in PROBLEMS]
-    for name, n, num_warmup, num_samples in cases + ([] if quick else [("linear regression", MANY, 8, 4)]):
+    for name, n, num_warmup, num_samples in size.runs:
         command = [sys.executable, "-m", "benchmarks.memory", name, *map(str, (n, num_warmup, num_samples))]
         answer = answer_of(command)
         figures = {"peak GiB": answer["peak"], "before sampling GiB": answer["before"], "draws": num_samples}
         timing = summarize(None, [answer["seconds"]])
         figures["CPU s"] = answer["seconds"]
-        yield Row("memory", name, n, answer["d"], CHAINS, timing, figures, target=("peak GiB", "<=", BOUNDS[n]))
+        yield Row(
+            "memory", name, n, answer["d"], CHAINS, timing, figures, target=("peak GiB", "<=", MOST_GIB.get(n, 2.0))
+        )
 
 
 def answer_of(command: list[str], **environment: str) -> dict[str, float]:

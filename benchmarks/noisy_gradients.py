@@ -4,7 +4,7 @@ Each is set against `private.plan` or DP-SGLD on all records, for the same budge
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from time import process_time
 
 import jax
@@ -19,39 +19,59 @@ from dpjax import private
 from dpjax.diagnostics import ess_mean
 from dpjax.private import accounting
 
-LENGTHS = (0.4, 0.6, 0.8, 1.0, 1.2, 1.5)
-"""Lengths of trajectories, as parts of the plan's."""
-PATHS = {"logistic": (5_000, 25.0), "Gaussian": (5_000, 60.0)}
-"""Records and ε: as noisy as a hundred thousand records at ε of about 3 and 10, and faster."""
-ITERATIONS, CHAINS, FEW = 300, 16, 8
-RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
-LANGEVIN = ("logistic", 20_000, 1.0)
-"""The problem, records and ε of DP-SGLD."""
+
+@dataclass(frozen=True)
+class Size:
+    """How much is measured.
+
+    paths
+        The problem, records and ε: as noisy as a hundred thousand records at ε of about 3 and 10, and faster.
+    lengths
+        Of trajectories, as parts of the plan's.
+    iterations, chains
+        Of each length.
+    langevin, rates
+        The problem, records and ε of DP-SGLD, and its shares of records.
+    """
+
+    paths: tuple[tuple[str, int, float], ...] = (("logistic", 5_000, 25.0), ("Gaussian", 5_000, 60.0))
+    lengths: tuple[float, ...] = (0.4, 0.6, 0.8, 1.0, 1.2, 1.5)
+    iterations: int = 300
+    chains: int = 16
+    langevin: tuple[str, int, float] = ("logistic", 20_000, 1.0)
+    rates: tuple[float, ...] = (1.0, 0.3, 0.1, 0.03, 0.01)
 
 
-def measure(quick: bool) -> Iterator[Row]:
+SIZES = {
+    "full": Size(),
+    "quick": Size(chains=8),
+    "tiny": Size((("logistic", 300, 100.0),), (0.6, 1.0), 60, 2, ("logistic", 200, 10.0), (1.0, 0.1)),
+}
+
+
+def measure(size: Size) -> Iterator[Row]:
     """A row for each length and rate, and one for last states."""
-    for name, (n, epsilon) in PATHS.items():
-        yield from measure_lengths(make_problem(name, n), epsilon, FEW if quick else CHAINS)
-    name, n, epsilon = LANGEVIN
+    for name, n, epsilon in size.paths:
+        yield from measure_lengths(make_problem(name, n), epsilon, size)
+    name, n, epsilon = size.langevin
     problem = make_problem(name, n)
-    yield from (measure_rate(problem, epsilon, rate) for rate in RATES)
+    yield from (measure_rate(problem, epsilon, rate) for rate in size.rates)
     yield measure_last(problem, epsilon)
 
 
-def measure_lengths(problem: Problem, epsilon: float, chains: int) -> Iterator[Row]:
+def measure_lengths(problem: Problem, epsilon: float, size: Size) -> Iterator[Row]:
     """Effective draws of chains that spend a whole budget each, and the criterion of ChEES (Hoffman et al. 2021)."""
     target = make_target(problem, False)
-    plan = make_plan(problem, target, epsilon, ITERATIONS)
-    starts = plan.starts(jax.random.key(2), chains)
-    for part in LENGTHS:
+    plan = make_plan(problem, target, epsilon, size.iterations)
+    starts = plan.starts(jax.random.key(2), size.chains)
+    for part in size.lengths:
         begin = process_time()
         settings = replace(plan, step_size=part * plan.step_size).settings()
         kernel = private.dp_hmc(target, private.noise.jax, **settings)
-        draws, means = run_chains(kernel, jax.random.key(3), starts, ITERATIONS)
+        draws, means = run_chains(kernel, jax.random.key(3), starts, size.iterations)
         figures = {"length": part * plan.step_size * plan.num_leapfrog, "acceptance": means["acceptance"]}
         figures |= describe(problem, draws[:, plan.num_warmup :])
-        yield make_row(f"{problem.name}, length {part:g}", problem, chains, begin, figures)
+        yield make_row(f"{problem.name}, length {part:g}", problem, size.chains, begin, figures)
 
 
 def describe(problem: Problem, draws: np.ndarray) -> dict[str, float]:

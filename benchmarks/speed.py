@@ -37,16 +37,14 @@ def main(arguments: Sequence[str]) -> None:
     options = parse(arguments)
     machine.use_one_core()
     from benchmarks.rows import format_table, write_json
-    from benchmarks.tiny import shrink
 
     environment = machine.describe()
     print("\n".join(f"{name}: {fact}" for name, fact in environment.items()))
-    rows = []
+    rows, size = [], "tiny" if options.tiny else "quick" if options.quick else "full"
     for name in options.names:
         measured, began = [], machine.cpu_seconds()
-        if options.tiny:
-            shrink(name)
-        for row in importlib.import_module(f"benchmarks.{name}").measure(options.quick or options.tiny):
+        module = importlib.import_module(f"benchmarks.{name}")
+        for row in module.measure(module.SIZES[size]):
             measured.append(row)
             print(f"{name}: {row.case}, n = {row.n:,}, {row.chains} chains", file=sys.stderr, flush=True)
             if options.json is not None:

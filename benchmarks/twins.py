@@ -1,7 +1,7 @@
 """Effective draws per CPU second of the shipped models and of the same models written in NumPyro, in one run."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,6 @@ from dpjax.diagnostics import ess_bulk
 from problems import numpyro_programs as programs
 from problems.regression import INPUTS, make_model, published_release
 
-CHAINS = 16
 N = 100
 SHARE = 0.4
 """The share of the shipped model's speed that its NumPyro twin should keep."""
@@ -100,40 +99,57 @@ def width(model: dpjax.Model, statistic: Callable) -> int:
     return jax.eval_shape(statistic, jax.tree.map(lambda field: field[0], records)).shape[0]
 
 
-def measure(quick: bool) -> Iterator[Row]:
+@dataclass(frozen=True)
+class Size:
+    """The models, chains, steps of warm-up and sampling, and those of NUTS."""
+
+    twins: tuple[str, ...] = tuple(TWINS)
+    chains: int = 16
+    steps: tuple[int, int] = (1_000, 4_000)
+    nuts_steps: tuple[int, int] = (500, 1_000)
+
+
+SIZES = {
+    "full": Size(),
+    "quick": Size(steps=(200, 500), nuts_steps=(200, 200)),
+    "tiny": Size(("categorical",), 2, (200, 500)),
+}
+
+
+def measure(size: Size) -> Iterator[Row]:
     """Two rows for every model, and one of NUTS on the augmented model for the regressions."""
-    lengths = (200, 500) if quick else (1_000, 4_000)
-    for name, (hand_written, numpyro, release_of) in TWINS.items():
+    for name in size.twins:
+        hand_written, numpyro, release_of = TWINS[name]
         model = hand_written()
         release = release_of(model)
-        shipped = measure_model(f"{name}: shipped", model, release, *lengths)
-        twin = measure_model(f"{name}: NumPyro", numpyro(), release, *lengths)
+        shipped = measure_model(f"{name}: shipped", model, release, size)
+        twin = measure_model(f"{name}: NumPyro", numpyro(), release, size)
         share = twin.figures["effective per s"] / shipped.figures["effective per s"]
         twin = replace(twin, figures={**twin.figures, "share": share}, target=("share", ">=", SHARE))
         if name.startswith("regression"):
             epsilon = int(name.rpartition(" ")[2])
-            yardstick = measure_nuts(epsilon, release, *((200, 200) if quick else (500, 1_000)))
+            yardstick = measure_nuts(epsilon, release, size.chains, *size.nuts_steps)
             yield yardstick
             twin = beside_nuts(twin, yardstick)
         yield from (shipped, twin)
 
 
-def measure_model(case: str, model: dpjax.Model, release: dpjax.Release, warmup: int, samples: int) -> Row:
+def measure_model(case: str, model: dpjax.Model, release: dpjax.Release, size: Size) -> Row:
     """The row of a model with every default: the worst parameter's effective draws per second without warm-up."""
     names = sorted(model.sample_prior(jax.random.key(0)))
 
     def draw(samples: int) -> np.ndarray:
-        budget = {"num_chains": CHAINS, "num_warmup": warmup, "num_samples": samples}
+        budget = {"num_chains": size.chains, "num_warmup": size.steps[0], "num_samples": samples}
         draws = dpjax.sample(jax.random.key(1), model, release, **budget, progress=False).draws
         return np.concatenate([draws[name].reshape(*draws[name].shape[:2], -1) for name in names], axis=-1)
 
-    timing, draws = time_call(lambda: draw(samples), 2)
+    timing, draws = time_call(lambda: draw(size.steps[1]), 2)
     warmup_timing, _ = time_call(lambda: draw(1), 2)
     timing = subtract(timing, warmup_timing)
-    size = float(np.min(ess_bulk(draws)))
+    effective = float(np.min(ess_bulk(draws)))
     figures = {
-        "effective per s": size / timing.best_seconds,
-        "effective per draw": size / (draws.shape[0] * draws.shape[1]),
+        "effective per s": effective / timing.best_seconds,
+        "effective per draw": effective / (draws.shape[0] * draws.shape[1]),
         "warm-up s": warmup_timing.best_seconds,
     }
-    return Row("twins", case, release.n, release.value.size, CHAINS, timing, figures)
+    return Row("twins", case, release.n, release.value.size, size.chains, timing, figures)
