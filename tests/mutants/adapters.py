@@ -2,10 +2,10 @@
 
 from tests.mutants.base import Mutant
 
-TOOLS = ("adapters/test_conventions_of_tools.py",)
-DIFFPRIVLIB = ("adapters/diffprivlib/test_diffprivlib.py",)
-DPPACK = ("adapters/dppack/test_dppack.py",)
-CENSUS = ("adapters/census/test_census.py",)
+TOOLS = ("adapters/test_opendp.py", "adapters/test_tumult.py")
+DIFFPRIVLIB = ("adapters/diffprivlib/test_tools.py", "adapters/diffprivlib/test_models.py")
+DPPACK = ("adapters/dppack/test_summaries.py", "adapters/dppack/test_models.py")
+CENSUS = ("adapters/census/test_measurements.py",)
 FORMS = ("adapters/numpyro/test_forms.py",)
 PICKLES = ("_util/test_pickles.py",)
 
@@ -169,7 +169,7 @@ MUTANTS = (
         "_util/dependence.py",
         "return [any(operands)] * len(equation.outvars)",
         "return [False] * len(equation.outvars)",
-        ("_util/test_dependence.py", "coupling/test_coupled_kernels.py", "adapters/numpyro/test_model.py"),
+        ("_util/test_dependence.py", "coupling/test_gibbs.py", "adapters/numpyro/test_model.py"),
     ),
     Mutant(
         "A function that was replaced is forgotten",

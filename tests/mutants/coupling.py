@@ -3,7 +3,7 @@
 from tests.mutants.base import Mutant
 
 COUPLINGS = ("coupling/test_couplings.py",)
-KERNELS = ("coupling/test_coupled_kernels.py",)
+KERNELS = ("coupling/test_gibbs.py",)
 LAGGED = ("coupling/test_meetings.py",)
 UNBIASED = ("coupling/test_unbiased.py",)
 EXCHANGEABLE = ("exchangeable/test_samplers.py",)

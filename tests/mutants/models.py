@@ -189,7 +189,7 @@ MUTANTS = (
         "numerics/selection.py",
         "sum(((end <= target) & (end < total)).astype(jnp.int32) for end in ends)",
         "sum(((end <= target) | (end < total)).astype(jnp.int32) for end in ends)",
-        ("numerics/test_arrays_and_choices.py",),
+        ("numerics/test_selection.py",),
     ),
     Mutant(
         "The Normal density forgets its determinant",

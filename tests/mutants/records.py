@@ -167,7 +167,7 @@ MUTANTS = (
         "data_augmentation/records/local.py",
         "(jnp.arange(WINDOW, dtype=values.dtype)[:, None] - offsets[None])",
         "(jnp.arange(WINDOW, dtype=values.dtype)[:, None] - 0 * offsets[None])",
-        ("data_augmentation/records/test_gaps.py",),
+        ("data_augmentation/records/test_local.py",),
     ),
     Mutant(
         "A refresh forgets the density that it proposes from",
@@ -251,7 +251,7 @@ MUTANTS = (
         "data_augmentation/parameters/centred.py",
         "return algorithm.step(jax.random.fold_in(rng_key, index), state)",
         "return algorithm.step(jax.random.fold_in(rng_key, 0 * index), state)",
-        ("data_augmentation/parameters/test_kernel_choice.py",),
+        ("data_augmentation/parameters/test_centred.py",),
     ),
     Mutant(
         "An update that is not finite is kept",

@@ -2,7 +2,7 @@
 
 from tests.mutants.base import Mutant
 
-STEPS = ("likelihood/test_steps.py",)
+STEPS = ("likelihood/test_imputed.py", "likelihood/test_newton.py", "likelihood/test_intervals.py")
 DIAGNOSTICS = ("diagnostics/test_convergence.py",)
 PARTS = ("sampler_tests/test_parts.py",)
 SBC = ("sampler_tests/test_sbc.py",)

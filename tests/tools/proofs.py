@@ -5,7 +5,7 @@ from pathlib import Path
 
 JOINT_DISTRIBUTIONS = (
     "data_augmentation/counts/test_perfect_start.py::test_the_joint_law_is_invariant[swaps]",
-    "coupling/test_coupled_kernels.py::test_both_chains_keep_their_law[imwg random]",
+    "coupling/test_gibbs.py::test_both_chains_keep_their_law[imwg random]",
     "exchangeable/test_samplers.py::test_the_target_is_invariant[imwg random, general]",
     "exchangeable/test_samplers.py::test_the_target_is_invariant[soma]",
     "coupling/test_random_walk.py::test_each_chain_keeps_its_distribution_and_chains_meet_while_records_differ",
@@ -14,7 +14,7 @@ JOINT_DISTRIBUTIONS = (
     "data_augmentation/parameters/test_kernels.py::test_the_joint_law_is_invariant[mala]",
     "private/kernels/test_invariance.py::test_the_posterior_is_invariant_at_three_levels_of_noise[hmc]",
     "private/kernels/test_invariance.py::test_the_posterior_is_invariant_at_three_levels_of_noise[walk]",
-    "private/kernels/test_langevin.py::test_each_record_takes_part_independently",
+    "private/sums/test_poisson.py::test_each_record_takes_part_independently",
     "data_augmentation/parameters/test_unknown_number.py::test_the_joint_law_is_invariant[interweaved]",
     "data_augmentation/records/test_births.py::test_the_joint_law_is_invariant",
     "data_augmentation/records/test_pcn.py::test_the_joint_law_is_invariant_under_the_key_checker[blocks]",
@@ -40,7 +40,7 @@ PLANTED_FAULTS = (
 POSTERIORS = (
     "coupling/test_unbiased.py::test_estimates_from_one_draw_are_unbiased",
     "likelihood/test_estimates.py::test_the_prior_does_not_enter",
-    "likelihood/test_steps.py::test_the_move_keeps_the_noise_as_it_is",
+    "likelihood/test_imputed.py::test_the_move_keeps_the_noise_as_it_is",
     "test_importance.py::test_agrees_with_the_exact_posterior",
     "mcmc/test_sample.py::test_draws_agree_with_the_exact_posterior",
     "private/kernels/test_hmc.py::test_the_limit_without_noise_is_blackjax[dense]",
