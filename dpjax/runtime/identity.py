@@ -1,21 +1,18 @@
 """A content hash of functions and objects, equal in every process.
 
-A function is hashed by its bytecode, its defaults, the variables that it closes over and the globals that it reads; an
-object by its type and state. What an installed library holds under a qualified name is hashed by that name alone.
-Memory addresses, the order of sets and line numbers do not enter.
+A function is hashed by its own code, its defaults and the variables that it closes over; an object by its type and
+state. What an installed library holds under a qualified name is hashed by that name alone. Memory addresses, line
+numbers and the order of sets do not enter. Nor do globals: what models compute with them, a run compares by values.
 """
 
-import dis
 import hashlib
 import re
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cached_property, partial
-from importlib import import_module
 from pathlib import Path
 from types import BuiltinFunctionType, CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -147,16 +144,11 @@ class Reader:
         yield from map(self.digest, held.ravel().tolist()) if held.dtype == object else [digest_bytes(held)]
 
     def read_function(self, function: FunctionType) -> Iterator[str]:
-        """Code, defaults, closed-over values and, of a user's function, the globals that it reads."""
+        """Code, defaults and closed-over values."""
         yield "function"
         yield from self.read_code(function.__code__, function.__doc__)
         yield from map(self.digest, (function.__defaults__, function.__kwdefaults__))
-        for cell in function.__closure__ or ():
-            yield from self.read_global(content_of(cell), attribute_names(function.__code__))
-        if not is_library_file(function.__code__.co_filename):
-            yield from self.read_globals(function.__code__, function.__globals__)
-            for module in imported_modules(function.__code__, function.__globals__.get("__package__")):
-                yield from self.read_global(module, attribute_names(function.__code__))
+        yield from map(self.digest, function.__closure__ or ())
 
     def read_code(self, code: CodeType, documentation: str | None) -> Iterator[str]:
         """The instructions, constants and names of a code object, without line numbers and docstring."""
@@ -167,21 +159,6 @@ class Reader:
         for place, constant in enumerate(code.co_consts):
             if place > 0 or constant is None or constant != documentation:
                 yield self.digest(constant)
-
-    def read_globals(self, code: CodeType, found: dict[str, Any]) -> Iterator[str]:
-        """The values of the globals that code reads; of a user's module, the attributes that the code could read."""
-        for name in sorted(global_names(code)):
-            if name in found:
-                yield f"global {name}"
-                yield from self.read_global(found[name], attribute_names(code))
-
-    def read_global(self, value: Any, names: list[str]) -> Iterator[str]:
-        """A value, or the parts of a user's module that have one of these names."""
-        yield self.digest(value)
-        if isinstance(value, ModuleType) and not is_library_file(getattr(value, "__file__", None) or "<built-in>"):
-            for name in names:
-                if name in vars(value):
-                    yield from self.read_global(vars(value)[name], [other for other in names if other != name])
 
     def read_class(self, kind: type) -> Iterator[str]:
         """The name, bases and methods of a user's class."""
@@ -240,31 +217,6 @@ def is_library_file(name: str) -> bool:
     path = Path(name)
     installed = {"site-packages", "dist-packages"} & set(path.parts)
     return bool(installed) or any(path.is_relative_to(folder) for folder in (*LIBRARIES, DPJAX))
-
-
-def global_names(code: CodeType) -> set[str]:
-    """The global names that code reads, also within functions that it defines."""
-    names = {step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    return names.union(*(global_names(inner) for inner in code.co_consts if isinstance(inner, CodeType)))
-
-
-def imported_modules(code: CodeType, package: str | None) -> Iterator[ModuleType]:
-    """The modules that code imports when it runs, also within functions that it defines."""
-    steps = list(dis.get_instructions(code))
-    for place, step in enumerate(steps):
-        if step.opname == "IMPORT_NAME":
-            level = steps[place - 2].argval  # of a relative import, the number of dots
-            with suppress(ImportError):
-                yield import_module("." * level + step.argval, package)
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            yield from imported_modules(inner, package)
-
-
-def attribute_names(code: CodeType) -> list[str]:
-    """All names in code, also within functions that it defines."""
-    inner = [name for part in code.co_consts if isinstance(part, CodeType) for name in attribute_names(part)]
-    return sorted({*code.co_names, *inner})
 
 
 def content_of(cell: CellType) -> Any:

@@ -1,6 +1,5 @@
 """What a function is and does is told apart from any other, alike in every process."""
 
-import importlib
 import subprocess
 import sys
 import textwrap
@@ -70,10 +69,6 @@ def with_nested(step):
 
 def helper(x):
     return x + 1
-
-
-def calls_helper(x):
-    return helper(x)
 
 
 def calls_itself(x):
@@ -183,12 +178,6 @@ def test_what_is_the_same_is_not(name):
     assert of(EQUAL[name]()) == of(EQUAL[name]())
 
 
-def test_a_function_called_by_a_global_name_counts(monkeypatch):
-    before = of(calls_helper)
-    monkeypatch.setitem(globals(), "helper", lambda x: x + 2)
-    assert of(calls_helper) != before
-
-
 def test_what_is_computed_once_and_kept_does_not_count():
     kept = Attributes(1.0)
     before = of(kept.method)
@@ -249,43 +238,3 @@ def test_another_process_finds_the_same(tmp_path):
     one, other = (run.communicate()[0] for run in runs)
     assert one.count(" ") > 40
     assert one == other
-
-
-def test_a_function_of_another_module_counts(monkeypatch, tmp_path):
-    (tmp_path / "helpers_of_identity.py").write_text(HELPERS)
-    monkeypatch.syspath_prepend(tmp_path)
-    helpers = importlib.import_module("helpers_of_identity")
-
-    def moved(x):
-        return helpers.moved(x)
-
-    def with_global(x):
-        return helpers_global.moved(x)  # noqa: F821
-
-    monkeypatch.setitem(globals(), "helpers_global", helpers)
-    before = of(moved), of(with_global)
-    monkeypatch.setattr(helpers, "width", 3.0)  # not read by either
-    assert of(with_global) == before[1]
-    monkeypatch.setattr(helpers, "moved", lambda mean: mean + 2)
-    assert of(with_global) != before[1]
-    assert of(moved) != before[0]
-
-
-def test_a_module_that_a_function_imports_counts(monkeypatch, tmp_path):
-    (tmp_path / "helpers_within.py").write_text(HELPERS)
-    monkeypatch.syspath_prepend(tmp_path)
-
-    def collect(x):
-        import helpers_within
-
-        return helpers_within.moved(x)
-
-    def other(x):
-        from helpers_within import moved
-
-        return moved(x)
-
-    before = of(collect), of(other)
-    monkeypatch.setattr(importlib.import_module("helpers_within"), "moved", lambda mean: mean + 2)
-    assert of(collect) != before[0]
-    assert of(other) != before[1]
