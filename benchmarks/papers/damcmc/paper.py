@@ -1,5 +1,6 @@
 """Ju, Awan, Gong and Rao (2022)."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -18,14 +19,11 @@ def row_of(result: Result, epsilon: float, sampler: str = "paper's") -> Result:
     return next(row for row in rows if (row["sampler"], row["epsilon"]) == (sampler, epsilon))
 
 
-def mean_of(result: Result, sampler: str, epsilon: float, place: int) -> float:
-    """A posterior mean, averaged over releases."""
-    return float(np.mean(row_of(result, epsilon, sampler)["means"], axis=0)[place])
-
-
-def spread_of(result: Result, sampler: str, epsilon: float, place: int) -> float:
-    """Its standard deviation between releases, which is the width of the paper's clouds of points."""
-    return float(np.std(row_of(result, epsilon, sampler)["means"], axis=0)[place])
+def over_releases(
+    result: Result, summary: Callable[..., np.ndarray], sampler: str, epsilon: float, place: int
+) -> float:
+    """The mean of a posterior mean over releases, or its deviation: the width of the paper's clouds of points."""
+    return float(summary(row_of(result, epsilon, sampler)["means"], axis=0)[place])
 
 
 def coverage(result: Result, epsilon: float, place: int) -> float:
@@ -60,8 +58,8 @@ def limits(name: str, place: int, ends: dict[float, float], sampler: str) -> tup
         Number(
             f"mean of {name}, ε = {epsilon:g}",
             paper,
-            partial(mean_of, sampler=sampler, epsilon=epsilon, place=place),
-            partial(spread_of, sampler=sampler, epsilon=epsilon, place=place),
+            partial(over_releases, summary=np.mean, sampler=sampler, epsilon=epsilon, place=place),
+            partial(over_releases, summary=np.std, sampler=sampler, epsilon=epsilon, place=place),
         )
         for epsilon, paper in ends.items()
     )

@@ -1,6 +1,5 @@
 """Xiong and Ju (2025), in the version of 2025 and in the first one."""
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,43 +67,36 @@ def both_errors(result: dict[str, Any], *path: str | int) -> float:
     return float(np.sqrt(2) * entry(result, *path))
 
 
+def of_samplers(
+    what: str, paper: dict[str, float], *path: str, error: str | float = 0.0, **options: Any
+) -> tuple[Number, ...]:
+    """A number of each sampler: `what` takes its label, and its name is the star of the path.
+
+    An error is a number, or the name of the standard error that stands beside ours.
+    """
+
+    def number(label: str, name: str) -> Number:
+        place = [name if part == "*" else part for part in path]
+        own = error if isinstance(error, float) else lambda result: both_errors(result, *place[:-1], error)
+        return Number(what.format(label), paper[label], lambda result: entry(result, *place), own, **options)
+
+    return tuple(number(label, name) for label, name in SAMPLERS.items())
+
+
 def coupling_times(epsilon: str, paper: dict[str, float]) -> tuple[Number, ...]:
     """The mean coupling times of Table 3."""
-    return tuple(
-        Number(
-            f"ε = {epsilon}, mean coupling time of {label}",
-            paper[label],
-            partial(lambda result, key: entry(result, epsilon, key, "mean"), key=name),
-            partial(lambda result, key: both_errors(result, epsilon, key, "standard_error"), key=name),
-        )
-        for label, name in SAMPLERS.items()
-    )
+    what = f"ε = {epsilon}, mean coupling time of {{}}"
+    return of_samplers(what, paper, epsilon, "*", "mean", error="standard_error")
 
 
 def acceptances(epsilon: str, paper: dict[str, float]) -> tuple[Number, ...]:
     """The acceptance of Table 3, whose quartiles are a quarter of a point apart."""
-    return tuple(
-        Number(
-            f"ε = {epsilon}, accepted by {label}, %",
-            paper[label],
-            partial(lambda result, key: entry(result, epsilon, key, "acceptance_percent"), key=name),
-            0.1,
-        )
-        for label, name in SAMPLERS.items()
-    )
+    return of_samplers(f"ε = {epsilon}, accepted by {{}}, %", paper, epsilon, "*", "acceptance_percent", error=0.1)
 
 
 def seconds(case: str, paper: dict[str, float]) -> tuple[Number, ...]:
     """Running times, of which less is better."""
-    return tuple(
-        Number(
-            f"{case}: {label}, s",
-            paper[label],
-            partial(lambda result, key: entry(result, "rows", case, key, "seconds"), key=name),
-            kind="at most",
-        )
-        for label, name in SAMPLERS.items()
-    )
+    return of_samplers(f"{case}: {{}}, s", paper, "rows", case, "*", "seconds", kind="at most")
 
 
 PAPER = Paper(
