@@ -242,9 +242,9 @@ class Model(Printed, PyTree, abstract=True):
         return parameters
 
     @property
-    def noncentred(self) -> NonCentred | None:
-        """The non-centred form; with it, interweaving is on by default."""
-        return None
+    def noncentred(self) -> NonCentred:
+        """The non-centred form, with which interweaving is on by default; else the records are their own noise."""
+        return NonCentred(lambda key, parameters, records: records, lambda parameters, noise: noise, self.log_density)
 
     def update_log_density(self, new: Parameters, parameters: Parameters, records: Records) -> Array:
         """The normalised log-density [] of ``update(key, parameters, records)`` at ``new``.

@@ -43,7 +43,7 @@ def describe_model(model: Any) -> str:
         f"records: {show_shapes(one)}; {'any number' if model.num_records is None else model.num_records}, "
         + ("identically distributed" if model.exchangeable else "not identically distributed"),
         "parameters given records: " + ("an exact draw" if is_drawn else "a BlackJAX kernel"),
-        "interweaving: " + ("on by default" if model.noncentred else "not possible"),
-        *(f"  {field}: {form}" for field, form in (model.noncentred.forms if model.noncentred else ())),
+        "interweaving: " + ("on by default" if model.has("noncentred") else "not possible"),
+        *(f"  {field}: {form}" for field, form in model.noncentred.forms),
     ]
     return "\n".join(lines)

@@ -15,6 +15,7 @@ from dpjax.domain import LARGEST_DOMAIN
 from dpjax.models.checks import check_fit
 from dpjax.models.domains import domain_of
 from dpjax.models.positions import check_derived
+from dpjax.models.record_noise import has_scores
 from dpjax.models.simulation import parameter_shapes, position_shapes
 from dpjax.release.base import is_release
 from dpjax.release.summed import as_sum
@@ -125,10 +126,7 @@ def find_points(model: Model) -> str | None:
         return "counts"
     if model.has("mixed"):
         return "mixed"
-    form = model.noncentred
-    if form is None or form.scores is None or form.log_density is not None:
-        return None
-    return None if drawn_whole_fields(model) else "scores"
+    return "scores" if has_scores(model) and not drawn_whole_fields(model) else None
 
 
 def drawn_whole_fields(model: Model) -> list[str]:
@@ -142,14 +140,13 @@ def drawn_whole_fields(model: Model) -> list[str]:
 
 def refuse(model: Model) -> NoReturn:
     """Raise for a model without a source of moments."""
-    form = model.noncentred
-    if form is not None and form.scores is not None and form.log_density is None:
+    if has_scores(model):
         whole = drawn_whole_fields(model)
         given = f"a model with whole numbers {whole} beside others, without a bound or of too many kinds to list"
     else:
         given = "a model without a full non-centred form"
-        if form is not None and form.forms:
-            given += f" ({', '.join(f'{field}: {words}' for field, words in form.forms)})"
+        if forms := model.noncentred.forms:
+            given += f" ({', '.join(f'{field}: {words}' for field, words in forms)})"
     expected = (
         "Model.statistic_moments, a finite support, one count, a form with Normal scores (NonCentred.scores), or such "
         "a form beside levels that are listed (Model.mixed)"

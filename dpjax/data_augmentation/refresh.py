@@ -30,6 +30,7 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters.coordinates import SPREAD, Tuning
 from dpjax.data_augmentation.parameters.interweaving import is_possible, likelihood_of_noise
 from dpjax.data_augmentation.records.parts import NUM_PARTS
+from dpjax.models.record_noise import weigh_noise
 from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, parameter_shapes
 from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import all_finite, decision_uniforms, select_index, tree_where
@@ -326,7 +327,10 @@ def weigh(
         The others [m, k], drawn from q, on the unconstrained scale.
     """
     unravel = to_vector(model, state.parameters)[1]
-    log_likelihood, log_noise = likelihood_of_noise(model, release, noise), density_of_noise(model, noise)
+    log_likelihood = likelihood_of_noise(model, release, noise)
+
+    def log_noise(parameters: Parameters) -> Array:
+        return weigh_noise(model.noncentred, parameters, noise)[0]
 
     def weigh_vector(vector: Array) -> tuple[Array, Array]:
         parameters = model.constrain(unravel(vector))
@@ -341,15 +345,6 @@ def weigh(
     log_weights = jnp.concatenate([first.log_weights + own, jnp.where(finite, weights, -jnp.inf)])
     total = jax.nn.logsumexp(jnp.append(densities, own))
     return Candidates(state, noise, vectors, log_weights, total, first.num_nonfinite + jnp.sum(~finite))
-
-
-def density_of_noise(model: Model, noise: Any) -> Callable[[Parameters], Array]:
-    """log g [] as a function of the parameters; 0 if the noise is free of them."""
-    assert model.noncentred is not None
-    log_density = model.noncentred.log_density
-    if log_density is None:
-        return lambda parameters: jnp.zeros(())
-    return lambda parameters: jnp.sum(log_density(parameters, noise))
 
 
 def decide(present: Candidates, proposed: Candidates, log_uniform: Array) -> tuple[Candidates, RefreshInfo]:
@@ -367,7 +362,6 @@ def choose_candidate(
 
     It is `otherwise` if that state is impossible: by rounding, if the noise of the mechanism is bounded.
     """
-    assert model.noncentred is not None
     index, _ = select_index(candidates.log_weights, uniform)
     unravel = to_vector(model, candidates.state.parameters)[1]
     parameters = model.constrain(unravel(candidates.vectors[jnp.maximum(index, 1) - 1]))
@@ -389,12 +383,11 @@ Refresh = Callable[[Key, GibbsState, RefreshTuning, Array], tuple[GibbsState, Re
 
 def build_refresh(model: Model, release: PrivateRelease) -> Refresh:
     """One refresh, and the choice after it if there is one; it leaves p(parameters, records | release) invariant."""
-    has_choice = model.noncentred is not None
+    has_choice = model.has("noncentred")
     all_weighed = has_choice and release.n >= RECORDS_ALL_WEIGHED
     num_others = NUM_CANDIDATES - 1 if has_choice else 0
 
     def surround(key: Key, tuning: RefreshTuning, from_prior: Array, state: GibbsState, others: Array) -> Candidates:
-        assert model.noncentred is not None
         noise = model.noncentred.noise(key, state.parameters, state.latent.records)
         return weigh(model, release, tuning, from_prior, state, noise, others)
 

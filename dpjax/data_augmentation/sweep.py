@@ -282,7 +282,7 @@ def find_second_step(model: Model, release: PrivateRelease, plan: SweepPlan) -> 
             return None
         build = partial(build_enumerated_step, model, as_microdata(release), values)
         return SecondStep(build, lambda: moves and release.n <= MOST_SUMMED_OUT)
-    if model.noncentred is None:
+    if not model.has("noncentred"):
         return None
     if isinstance(model, DataSetsModel):
         return SecondStep(partial(build_number_step, model, as_sum(release)), lambda: moves)

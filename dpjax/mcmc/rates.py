@@ -84,7 +84,7 @@ class CostsOfOneCore(NamedTuple):
 
     def of_refresh(self, model: Model, n: int) -> float:
         """The cost of a refresh, with the weighing of candidates where there are several."""
-        if model.noncentred is None:
+        if not model.has("noncentred"):
             return 1.0
         weighing = self.weighing + self.weighing_few / n if model.noncentred.sums is None else self.weighing_by_sums
         return 1 + weighing * (2 if n >= RECORDS_ALL_WEIGHED else 1)

@@ -170,11 +170,15 @@ class Categorical(MappedModel):
         probabilities = self.cells.take(parameters["probabilities"])
         return dirichlet_log_density(self.free + self.cells.take(counts), probabilities)
 
+    def has(self, member: str) -> bool:
+        """Whether records have noise, too, as no probability underflows."""
+        return super().has(member) and (member != "noncentred" or self.interweaves)
+
     @property
-    def noncentred(self) -> NonCentred | None:
+    def noncentred(self) -> NonCentred:
         """A uniform number for each record, unless probabilities underflow."""
         if not self.interweaves:
-            return None
+            return super().noncentred
         forms = tuple((field, FORM) for field in self.cells.fields)
         return NonCentred(self.noise_of, self.records_at, scores=UNIFORM_SCORES, forms=forms)
 

@@ -107,7 +107,7 @@ def check_records(model: Model, key: Any, parameters: Any, n: int) -> None:
         check_same("update", trace(model, "update", key, parameters, records), parameters, "the parameters")
     if model.has("update_log_density"):
         check_scalar("update_log_density", trace(model, "update_log_density", parameters, parameters, records))
-    if model.noncentred is not None:
+    if model.has("noncentred"):
         noise = trace(model, "noncentred.noise", key, parameters, records)
         check_same("noncentred.records", trace(model, "noncentred.records", parameters, noise), records, "the records")
     if model.has("summarize"):

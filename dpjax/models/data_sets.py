@@ -82,8 +82,8 @@ class DataSetsModel(SameParameters):
         return tree_where(real, rows, self.draw_rows(key, parameters, len(real)))
 
     def has(self, member: str) -> bool:
-        """Whether the other model has an update, which is applied to all rows, too."""
-        return super().has(member) and (member != "update" or self.model.has(member))
+        """Whether the other model has an update or a non-centred form, which is applied to all rows, too."""
+        return super().has(member) and (member not in ("update", "noncentred") or self.model.has(member))
 
     def update(self, key: Key, parameters: Parameters, records: Records) -> Parameters:
         """The other model's update, of the shortest array that holds the real rows."""
@@ -99,9 +99,9 @@ class DataSetsModel(SameParameters):
         return jax.lax.switch(fitting - 1, [lambda size=size: of_first(size) for size in sizes])
 
     @property
-    def noncentred(self) -> NonCentred | None:
+    def noncentred(self) -> NonCentred:
         """The noise of all rows, with the number of real rows fixed."""
-        return None if self.model.noncentred is None else noncentred(self.model.noncentred, self.complete)
+        return noncentred(self.model.noncentred, self.complete)
 
     def reported(self, records: Records) -> Records:
         """The number of real rows of the first data set."""

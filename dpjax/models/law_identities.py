@@ -128,7 +128,7 @@ def compute_at(key: Key, model: Model, state: LawState) -> dict[str, list[Pair]]
     prior, density = model.log_prior(parameters), model.log_density(parameters, records)
     found = {"log_prior": [finite(prior)], "log_density": [finite(density)]}
     found |= at_levels(model, state) | of_coordinates(model, state)
-    if model.noncentred is not None:
+    if model.has("noncentred"):
         found |= of_noise(key, model.noncentred, state)
     if model.has("log_likelihood"):
         found["log_likelihood"] = [(model.log_likelihood(parameters, model.summarize(records)), jnp.sum(density))]

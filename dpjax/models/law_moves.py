@@ -14,6 +14,7 @@ import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.domains import domain_of
+from dpjax.models.record_noise import has_scores, normal_scores, weigh_noise
 from dpjax.models.simulation import draw_position
 from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import decision_uniforms, leading_size, proper_density, select_indices, tree_where
@@ -77,7 +78,7 @@ class Draws(NamedTuple):
     update
         An update of the parameters of the state.
     noise
-        The noise of its records, or None.
+        The noise of its records.
     """
 
     state: LawState
@@ -98,7 +99,7 @@ def draw_all(key: Key, model: Model, n: int) -> Draws:
     state, other = (LawState(*draw_position(each, model, n)) for each in (state_key, other_key))
     records = jax.vmap(lambda key: model.sample_records(key, state.parameters, n))(jax.random.split(record_key))
     update = model.update(update_key, *state)
-    noise = None if model.noncentred is None else model.noncentred.noise(noise_key, *state)
+    noise = model.noncentred.noise(noise_key, *state)
     return Draws(state, other, model.sample_prior(third_key), records, update, noise)
 
 
@@ -264,16 +265,11 @@ def exchange_updated(key: Key, model: Model, facts: LawFacts, draws: Draws) -> t
 
 def move_noncentred(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tuple[LawState, LawState]:
     """Parameters move while the noise of the records is held, and the records with them."""
-    assert model.noncentred is not None
     form, noise = model.noncentred, draws.noise
 
     def density(parameters: Parameters) -> Array:
-        value = model.log_prior(parameters)
-        if form.log_density is not None:
-            value += jnp.sum(form.log_density(parameters, noise))
-        if form.possible is not None:
-            value = jnp.where(jnp.all(form.possible(parameters, noise)), value, -jnp.inf)
-        return value
+        log_noise, possible = weigh_noise(form, parameters, noise)
+        return jnp.where(possible, model.log_prior(parameters) + log_noise, -jnp.inf)
 
     moved = move_parameters(key, model, draws, draws.state.parameters, density)
     return draws.state, LawState(moved, form.records(moved, noise))
@@ -281,9 +277,7 @@ def move_noncentred(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tu
 
 def refresh_noise(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tuple[LawState, LawState]:
     """The standard Normal noise of the records is drawn anew in part."""
-    assert model.noncentred is not None
-    assert model.noncentred.scores is not None
-    scores, parameters = model.noncentred.scores, draws.state.parameters
+    scores, parameters = normal_scores(model), draws.state.parameters
     leaves, structure = jax.tree.flatten(scores.scores(draws.noise))
     fresh = [
         jax.random.normal(each, leaf.shape, leaf.dtype)
@@ -362,7 +356,7 @@ MOVES = (
         move_noncentred,
         "noise that is free of the parameters, or has the log_density that is given",
         "Compare noncentred.records with sample_records, and give noncentred.log_density if the noise is not free.",
-        lambda model, real: real and model.noncentred is not None,
+        lambda model, real: real and model.has("noncentred"),
     ),
     MoveComparison(
         "noncentred.scores",
@@ -370,10 +364,6 @@ MOVES = (
         refresh_noise,
         "independent standard Normal scores",
         "Compare the scores with the distribution of the noise.",
-        lambda model, real: (
-            model.noncentred is not None
-            and model.noncentred.scores is not None
-            and model.noncentred.log_density is None
-        ),
+        lambda model, real: has_scores(model),
     ),
 )

@@ -128,9 +128,11 @@ class NaiveBayes(MappedModel):
         return log_density_of_probabilities(parameters, *shapes, self.levels)
 
     @property
-    def noncentred(self) -> NonCentred | None:
+    def noncentred(self) -> NonCentred:
         """1 + K uniform numbers for each record, unless probabilities underflow."""
-        return NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS) if self.interweaves else None
+        if not self.interweaves:
+            return super().noncentred
+        return NonCentred(noise_of, records_at, scores=UNIFORM_SCORES, forms=FORMS)
 
     def summarize(self, records: Records) -> Records:
         """The counts of classes [I] and of levels [K, I, J]."""
@@ -148,8 +150,9 @@ class NaiveBayes(MappedModel):
         return self.levels if self.levels.is_short else None
 
     def has(self, member: str) -> bool:
-        """Whether the possible records are listed, too, so that they can be counted."""
-        return super().has(member) and (member != "conjugate" or self.levels.is_short)
+        """Whether records can be counted, too, as they are listed, and have noise, as no probability underflows."""
+        holds = {"conjugate": self.levels.is_short, "noncentred": self.interweaves}
+        return super().has(member) and holds.get(member, True)
 
     def conjugate(self) -> ConjugateCounts:
         """The sums are the counts of the classes and of the levels, then the totals of both, with negative signs."""

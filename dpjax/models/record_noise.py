@@ -5,23 +5,40 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.base import Array, Key, Model, NonCentred, NormalScores, Parameters, Records
 from dpjax.models.simulation import position_shapes
 
 __all__ = [
     "has_real_fields",
     "has_scores",
+    "normal_scores",
     "num_rows",
     "records_at",
     "scores_of",
     "to_columns",
+    "weigh_noise",
 ]
 
 
 def has_scores(model: Model) -> bool:
     """Whether the records are a function of standard Normal noise that does not depend on the parameters."""
-    form = model.noncentred
-    return form is not None and form.scores is not None and form.log_density is None
+    return model.noncentred.scores is not None and model.noncentred.log_density is None
+
+
+def normal_scores(model: Model) -> NormalScores:
+    """The noise of a model that has them as standard Normal variables."""
+    assert model.noncentred.scores is not None
+    return model.noncentred.scores
+
+
+def weigh_noise(form: NonCentred, parameters: Parameters, noise: Any) -> tuple[Array, Array]:
+    """The log-density [] of all noise, 0 if it is free of the parameters, and whether it gives records []."""
+    log_density, possible = jnp.zeros(()), jnp.array(True)
+    if form.log_density is not None:
+        log_density = jnp.sum(form.log_density(parameters, noise))
+    if form.possible is not None:
+        possible = jnp.all(form.possible(parameters, noise))
+    return log_density, possible
 
 
 def has_real_fields(model: Model) -> bool:
@@ -32,14 +49,11 @@ def has_real_fields(model: Model) -> bool:
 
 def scores_of(model: Model, key: Key, parameters: Parameters, records: Records) -> Any:
     """The standard Normal noise [..., n] of the records, a draw given the records if it is not unique."""
-    assert model.noncentred is not None
-    assert model.noncentred.scores is not None
-    return model.noncentred.scores.scores(model.noncentred.noise(key, parameters, records))
+    return normal_scores(model).scores(model.noncentred.noise(key, parameters, records))
 
 
 def noise_shapes(model: Model) -> Any:
     """The shapes [..., 1] of the noise of one record in the non-centred form."""
-    assert model.noncentred is not None
     n = 1 if model.exchangeable else model.num_records
     position = position_shapes(model, n or 1)
     key = jax.eval_shape(jax.random.key, 0)
@@ -60,12 +74,9 @@ def to_columns(model: Model, key: Key, parameters: Parameters, records: Records)
 
 def records_at(model: Model, parameters: Parameters, columns: Array) -> Records:
     """The records [q] of columns [k, q]."""
-    assert model.noncentred is not None
-    assert model.noncentred.scores is not None
     leaves, structure = jax.tree.flatten(noise_shapes(model))
     normals, start = [], 0
     for leaf in leaves:
         normals.append(columns[start : start + leaf.size].reshape(*leaf.shape[:-1], columns.shape[1]))
         start += leaf.size
-    noise = model.noncentred.scores.noise(jax.tree.unflatten(structure, normals))
-    return model.noncentred.records(parameters, noise)
+    return model.noncentred.records(parameters, normal_scores(model).noise(jax.tree.unflatten(structure, normals)))

@@ -129,7 +129,7 @@ def advise(posterior: "Posterior") -> str:
         return f"{DRAW_MORE}, or try another imputation."
     others = ["interweave=True"] * lacks_interweaving(posterior)
     others += ["another imputation", "parameter_kernel"]
-    if posterior.model.noncentred is None and plan.own_latent_data is None:
+    if not posterior.model.has("noncentred") and plan.own_latent_data is None:
         others.append("the model written in NumPyro, which may have a non-centred form as this one has not")
     return f"{DRAW_MORE}, or try {' or '.join(others)}."
 

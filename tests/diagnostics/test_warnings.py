@@ -67,5 +67,5 @@ def test_interweaving_is_advised_where_it_pays_and_not_for_tables(posterior):
     release = dpjax.Release([3.0, 4.0, 5.0], dpjax.Laplace(1.0), table, n=12)
     local = dpjax.LocalRelease(np.zeros(12, int), dpjax.RandomizedResponse(keep=0.9, num_categories=3), field="cell")
     for given in (release, local):
-        assert shares.noncentred is not None
+        assert shares.has("noncentred")
         assert "interweave" not in replace(posterior, model=shares, release=given, plan=off).remedy

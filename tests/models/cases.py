@@ -39,7 +39,7 @@ CASES: dict[str, Model] = {
 }
 LEARNED = [name for name in CASES if not name.endswith(", known")]
 UPDATED = [name for name in LEARNED if CASES[name].has("update")]
-NONCENTRED = [name for name in CASES if CASES[name].noncentred is not None]
+NONCENTRED = [name for name in CASES if CASES[name].has("noncentred")]
 FREE_NOISE = [name for name in NONCENTRED if CASES[name].noncentred.log_density is None]
 """Models whose noise is free of the parameters."""
 

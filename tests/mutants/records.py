@@ -220,9 +220,9 @@ MUTANTS = (
     ),
     Mutant(
         "The density of non-centred noise is dropped",
-        "data_augmentation/parameters/interweaving.py",
-        "value += jnp.sum(noise_log_density(parameters, noise))",
-        "value += 0",
+        "models/record_noise.py",
+        "log_density = jnp.sum(form.log_density(parameters, noise))",
+        "pass",
         ("models/test_beta.py",),
     ),
     Mutant(

@@ -224,6 +224,8 @@ class NumPyroModel(ModelDensities):
                 return self.facts.is_normal
             case "mixed":
                 return self.facts.kinds is not None
+            case "noncentred":
+                return self._derived_form is not None
         return super().has(member)
 
     def derived(self, parameters: Parameters) -> Parameters:
@@ -242,9 +244,13 @@ class NumPyroModel(ModelDensities):
         return mixed_records(self.layout, self.facts.kinds)
 
     @cached_property
-    def noncentred(self) -> NonCentred | None:
-        """The non-centred form of each site."""
+    def _derived_form(self) -> NonCentred | None:
         return derive_noncentred(self.layout, self.facts.effects, self.facts.has_shared_counts)
+
+    @property
+    def noncentred(self) -> NonCentred:
+        """The non-centred form of each site."""
+        return self._derived_form or super().noncentred
 
     @cached_property
     def _number_check(self) -> Callable[[Any], None]:

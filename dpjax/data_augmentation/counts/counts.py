@@ -94,7 +94,7 @@ class Counts:
 
     def is_collapsed(self, model: Model, release: PrivateRelease) -> bool:
         """Whether the parameters are integrated out."""
-        possible = table_of(count_form(model, release)[1]).conjugate is not None
+        possible = count_form(model, release)[0].has("update")
         if self.collapse and not possible:
             fail("collapse", True, "a conjugate model", "Leave it out: the counts then move given the parameters.")
         return possible if self.collapse is None else self.collapse

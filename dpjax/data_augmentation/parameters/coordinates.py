@@ -71,15 +71,14 @@ class Tuning(NamedTuple):
 
 def noncentred_coordinates(model: Model, tuning: Tuning) -> tuple[Model, Tuning]:
     """The model and tuning with the coordinates and the whitening of the non-centred step."""
-    own = standardised(model)
-    return (model, tuning) if own is None or tuning.noncentred is None else (own, tuning.noncentred)
+    own, whitening = standardised(model), tuning.noncentred
+    return (model, tuning) if own is None or whitening is None else (own, whitening)
 
 
 def standardised(model: Model) -> Model | None:
     """The model with the coordinates of its non-centred step as its own, if it has such."""
-    if model.noncentred is None or model.noncentred.coordinates is None:
-        return None
-    return model._replace(noncentred=None, **model.noncentred.coordinates._asdict())
+    coordinates = model.noncentred.coordinates
+    return None if coordinates is None else model._replace(noncentred=None, **coordinates._asdict())
 
 
 def build_log_density(

@@ -18,6 +18,7 @@ from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_den
 from dpjax.data_augmentation.parameters.kernels import elliptical_slice
 from dpjax.data_augmentation.records.local import choose_candidates, count_doublings, draw_windows, log_weights
 from dpjax.data_augmentation.records.microdata import find_levels
+from dpjax.models.record_noise import weigh_noise
 from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import all_finite, tree_where
 from dpjax.release import LocalRelease, Microdata, PrivateRelease, Release
@@ -53,7 +54,6 @@ def build_interweaving_step(
     It leaves p(parameters, records | release) invariant and moves both. If the noise gives non-finite or impossible
     records, neither changes.
     """
-    assert model.noncentred is not None
     noise_of, records_of = model.noncentred[:2]
 
     def step(
@@ -79,20 +79,14 @@ def likelihood_of_noise(model: Model, release: PrivateRelease, noise: Any) -> Ca
 
     By a sum of the form's own if it has one, and else by the records.
     """
-    assert model.noncentred is not None
     form = model.noncentred
-    _, records_of, noise_log_density = form[:3]
-    if form.sums is not None and noise_log_density is None and not release.fields:
+    if form.sums is not None and form.log_density is None and not release.fields:
         return likelihood_of_sum(release.summed, form.sums(noise))
 
     def log_likelihood(parameters: Parameters) -> Array:
-        records = records_of(parameters, noise)
-        value, finite = density_and_finite(release, records)
-        if noise_log_density is not None:
-            value += jnp.sum(noise_log_density(parameters, noise))
-        if form.possible is not None:
-            finite &= jnp.all(form.possible(parameters, noise))
-        return jnp.where(finite, value, -jnp.inf)
+        value, finite = density_and_finite(release, form.records(parameters, noise))
+        log_noise, possible = weigh_noise(form, parameters, noise)
+        return jnp.where(finite & possible, value + log_noise, -jnp.inf)
 
     return log_likelihood
 

@@ -27,6 +27,7 @@ from dpjax.data_augmentation.parameters.interweaving import (
 from dpjax.data_augmentation.records.births import contributions_of, design_of, first
 from dpjax.data_augmentation.records.unknown_number import log_probabilities
 from dpjax.models.data_sets import NUMBER, DataSetsModel, split
+from dpjax.models.record_noise import weigh_noise
 from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import all_finite, proper_density, select_index, tree_where
 from dpjax.release import Release
@@ -42,7 +43,6 @@ def build_number_step(
     It leaves p(parameters, number, records | release) invariant and moves all three: elliptical slice moves of the
     parameters with the noise of all rows held and their number summed out, and then a draw of the number.
     """
-    assert model.noncentred is not None
     form, weigh = model.noncentred, weigh_numbers(release)
 
     def step(
@@ -55,12 +55,9 @@ def build_number_step(
 
         def log_likelihood(moved: Parameters) -> Array:
             again = form.records(moved, noise)
-            value, possible = jax.nn.logsumexp(weigh(again)), all_finite(again)
-            if form.log_density is not None:
-                value += jnp.sum(form.log_density(moved, noise))
-            if form.possible is not None:
-                possible &= jnp.all(form.possible(moved, noise))
-            return jnp.where(possible, value, -jnp.inf)
+            log_noise, possible = weigh_noise(form, moved, noise)
+            value = jax.nn.logsumexp(weigh(again)) + log_noise
+            return jnp.where(all_finite(again) & possible, value, -jnp.inf)
 
         log_density = build_log_density(own, whitening, unravel, log_likelihood)
         start, state, info = elliptical_moves(move_key, log_density, whitening.whiten(vector))

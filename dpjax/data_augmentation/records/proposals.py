@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import Array, ImputationInfo, Key, Latent, Model, Parameters, Records
 from dpjax.mechanisms.base import parts_of
-from dpjax.models.record_noise import scores_of
+from dpjax.models.record_noise import normal_scores, scores_of
 from dpjax.numerics import accept, leading_size, tree_where
 from dpjax.numerics.normals import standard_normals
 from dpjax.release import Release
@@ -159,8 +159,6 @@ def draw_like(key: Key, scores: Any) -> Any:
 
 def mix(model: Model, parameters: Parameters, scores: Any, fresh: Any, correlation: Array | float) -> Records:
     """The records at ``correlation · scores + √(1 − correlation²) · fresh``."""
-    assert model.noncentred is not None
-    assert model.noncentred.scores is not None
     spread = jnp.sqrt(1 - jnp.square(jnp.asarray(correlation, float)))
     mixed = jax.tree.map(lambda old, new: (correlation * old + spread * new).astype(old.dtype), scores, fresh)
-    return model.noncentred.records(parameters, model.noncentred.scores.noise(mixed))
+    return model.noncentred.records(parameters, normal_scores(model).noise(mixed))

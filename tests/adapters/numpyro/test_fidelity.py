@@ -75,7 +75,7 @@ def compare(program: Program) -> float:
         total = model.log_prior(drawn) + jnp.sum(model.log_density(drawn, ours))
         worst = max(worst, distance(total, log_density(program.function, (), {}, drawn | ours)[0]))
         worst = max(worst, of_coordinates(program, model, parameters, records))
-        if model.noncentred is not None:
+        if model.has("noncentred"):
             noise = model.noncentred.noise(jax.random.key(seed), parameters, records)
             again = model.noncentred.records(parameters, noise)
             worst = max(worst, *(distance(again[name], records[name]) for name in records))

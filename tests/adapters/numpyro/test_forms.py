@@ -157,7 +157,7 @@ def two_coins(n: int) -> None:
 def test_every_site_draws_noise_of_its_own() -> None:
     """Equal places within equal cells give each field its distribution, and not the pair."""
     model = from_numpyro(two_coins, ["one", "other"], n=6)
-    assert model.noncentred is not None
+    assert model.has("noncentred")
     records = {"one": jnp.zeros(6, int), "other": jnp.zeros(6, int)}
     noise = model.noncentred.noise(jax.random.key(1), {"chance": jnp.array(0.4)}, records)
     assert not np.any(np.isclose(noise["one"], noise["other"]))
