@@ -28,6 +28,7 @@ __all__ = [
     "imwg_systematic_rate_bound",
     "soma_acceptance_bound",
     "soma_approach_bound",
+    "soma_contraction_bound",
     "soma_departure_bound",
     "soma_proposal_acceptance",
     "soma_rate_bound",
@@ -239,6 +240,37 @@ def soma_departure_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) 
     rest = read_size(n) - d
     general = rest / (rest + d * x) - soma_acceptance_bound(epsilon, n) * rest * x / (rest * x + d)
     return np.where((rest == 1) & (d == 1), (1 - x) / (1 + x) ** 2, general)
+
+
+def soma_contraction_bound(epsilon: ArrayLike, n: ArrayLike) -> Numbers:
+    """An upper bound of SOMA's convergence rate per proposal for n records: 1 less the least expected approach.
+
+    By Lemmas 18 and 19 the distance d of two chains is after a proposal on average at most d times this, so that their
+    laws are within n times its power in total variation. It is below 1 for every n if 2 sinh ε ≤ 1/2, that is for ε up
+    to 0.247, and for two records up to log 2. Elsewhere it is 1, which says nothing. The paper has rates of two
+    records alone; its Remark 6 gives up on more.
+
+    Parameters
+    ----------
+    epsilon
+        The bound ε.
+    n
+        The number of records.
+
+    Examples
+    --------
+    >>> float(soma_contraction_bound(0.1, 10))
+    0.937
+    """
+    sizes = read("n", n, lambda array: (array >= 1) & (array == np.floor(array)), "whole numbers of at least 1")
+    smallest_ratio(epsilon)
+
+    def rate(epsilon: float, size: float) -> float:
+        distances = np.arange(1, int(size) + 1)
+        gained = soma_approach_bound(epsilon, size, distances) - soma_departure_bound(epsilon, size, distances)
+        return 1 - max(0.0, float(np.min(gained / distances)))
+
+    return np.vectorize(rate, otypes=[float])(epsilon, sizes)
 
 
 def soma_proposal_acceptance(log_weights: ArrayLike, log_current: ArrayLike) -> Numbers:

@@ -363,7 +363,13 @@ OWN: dict[str, dict[str, Any]] = {
 """By function."""
 
 
-THEORY = ("imwg_approach_bound", "soma_acceptance_bound", "soma_approach_bound", "soma_departure_bound")
+THEORY = (
+    "imwg_approach_bound",
+    "soma_acceptance_bound",
+    "soma_approach_bound",
+    "soma_contraction_bound",
+    "soma_departure_bound",
+)
 OWN |= {f"dpjax.coupling.theory.{name}": {"n": 3.0} for name in THEORY}
 WEIGHTS = {"log_weights": VECTOR, "log_current": 0.5}
 OWN |= {

@@ -138,6 +138,25 @@ def test_coupled_chains_move_as_lemmas_18_and_19_say(epsilon: float, n: int) -> 
     assert attained
 
 
+@pytest.mark.parametrize(("epsilon", "n"), [(0.1, 2), (0.5, 2), (0.1, 3), (0.3, 3), (0.2, 4)])
+def test_coupled_chains_of_many_records_contract(epsilon: float, n: int) -> None:
+    """On average over a proposal, and the chain alone is no slower."""
+    bound = float(theory.soma_contraction_bound(epsilon, n))
+    assert bound < 1
+    for target in targets(epsilon, n):
+        assert second_modulus(matrix(target, soma_choices)) <= bound + SLACK
+        for first, second, d in coupled_pairs(target):
+            law = distances_after(target, first, second, soma_choices)
+            assert sum(chance * after for after, chance in law.items()) <= bound * d + SLACK
+
+
+def test_where_soma_contracts() -> None:
+    edge = np.arcsinh(0.25)
+    assert np.all(theory.soma_contraction_bound(edge, [2, 3, 10, 1_000]) < 1)
+    assert np.all(theory.soma_contraction_bound([0.7, 0.36, 0.28, edge + 0.01], [2, 3, 10, 1_000]) == 1)
+    assert theory.soma_contraction_bound(0.0, 10) == pytest.approx(0.9)
+
+
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_rates_are_second_eigenvalues_of_the_dominating_chains(epsilon: float) -> None:
     """The matrices (49), (52) and (55) of the distance of two chains of two records."""
