@@ -96,11 +96,6 @@ class FieldValues:
         over_support = jax.vmap(log_density, in_axes=(None, None, 0))
         return self.over_records(lambda channel, value: over_support(channel, value, truth), self._released_as(truth))
 
-    def log_densities_of_candidates(self, candidates: Array) -> Array:
-        """The log-density [n, c] of each value given candidates [n, c] or [n, c, k] of its own record's field."""
-        over_candidates = jax.vmap(log_density, in_axes=(None, None, 0))
-        return self.over_records(over_candidates, self._released_as(candidates), candidates)
-
     def possible_ends(self) -> tuple[Array, Array]:
         """The least and the greatest number [n] or [n, k] that can have given each value; ±∞ where none is excluded."""
         values = as_floating(self.values)

@@ -304,7 +304,6 @@ OWN: dict[str, dict[str, Any]] = {
         "kernel": dpjax.private.dp_penalty(TARGET, noise.jax, proposal_scale=1.0, ratio_bound=1.0, tau=10.0)
     },
     "dpjax.private.target": {"position": jnp.zeros(2), "log_likelihood": likelihood},
-    "dpjax.private.accounting.iterations_per_chain": {"total": 100},
     "dpjax.releases.hadamard_response": {"reports": np.zeros(3, int), "field": "cell"},
     "dpjax.releases.likelihoods": {"log_likelihoods": np.zeros((3, 2)), "field": "cell"},
     "dpjax.releases.linear": CELL_SUM,

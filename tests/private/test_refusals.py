@@ -227,7 +227,6 @@ CALLS: list[tuple[str, Callable[[], Any]]] = [
     ("largest_mu None", lambda: accounting.largest_mu(None, 1e-6)),
     ("max_iterations tau", lambda: accounting.max_iterations(1.0, 1e-6, 0.0, None, 0)),
     ("max_iterations free", lambda: accounting.max_iterations(1.0, 1e-6, math.inf, None, 0)),
-    ("iterations_per_chain", lambda: accounting.iterations_per_chain(10, num_chains=0, num_runs=1)),
     ("taus_for share", lambda: accounting.taus_for(1.0, 1e-6, 10, 1, gradient_share=1.0)),
     ("taus_for share None", lambda: accounting.taus_for(1.0, 1e-6, 10, 1, gradient_share=None)),
     ("taus_for count", lambda: accounting.taus_for(1.0, 1e-6, 0, 1, gradient_share=0.5)),

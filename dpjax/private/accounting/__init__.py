@@ -3,7 +3,6 @@
 from dpjax.private.accounting.closed_form import (
     Taus,
     epsilon,
-    iterations_per_chain,
     largest_mu,
     log_delta,
     max_iterations,
@@ -15,7 +14,6 @@ from dpjax.private.accounting.closed_form import (
 __all__ = [
     "Taus",
     "epsilon",
-    "iterations_per_chain",
     "largest_mu",
     "log_delta",
     "max_iterations",

@@ -271,35 +271,6 @@ def max_iterations(epsilon: float, delta: float, tau_l: float, tau_g: float | No
     return largest_count(lambda count: log_delta_from_above(epsilon, cost(count)) <= log(delta))
 
 
-def iterations_per_chain(total: int, *, num_chains: int, num_runs: int) -> int:
-    """The share of one chain of one run in a total number of iterations, rounded down.
-
-    Chains and runs (restarts, pilots, repetitions) that read the same records share one budget, whichever of them is
-    published: their queries compose, and μ adds up.
-
-    Parameters
-    ----------
-    total
-        Iterations of all chains of all runs.
-    num_chains
-        How many chains a run has.
-    num_runs
-        How many runs.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a count is not a whole number of at least 1 (0 for the total).
-
-    Examples
-    --------
-    >>> iterations_per_chain(1_000, num_chains=4, num_runs=3)
-    83
-    """
-    total = check_count("total", total, least=0)
-    return total // (check_count("num_chains", num_chains) * check_count("num_runs", num_runs))
-
-
 def taus_for(epsilon: float, delta: float, num_iterations: int, num_leapfrog: int, *, gradient_share: float) -> Taus:
     """The least noise with which `num_iterations` iterations are (ε, δ)-DP: Theorem 3.5 solved for τ_l and τ_g.
 

@@ -76,12 +76,6 @@ def test_noise_for_a_number_of_iterations_buys_just_that_number(epsilon, count, 
     assert accounting.mu(count, taus.tau_l, None, 0) == pytest.approx((1 - share) * loss, rel=1e-9)
 
 
-def test_chains_and_runs_share_one_budget():
-    total = accounting.max_iterations(6.0, 1e-6, TAU_L, TAU_G, LEAPFROG)
-    assert accounting.iterations_per_chain(total, num_chains=4, num_runs=1) == 192
-    assert accounting.iterations_per_chain(total, num_chains=4, num_runs=10) == 19
-
-
 @pytest.mark.parametrize(("neighbours", "tau_factor"), [("replace-one", 1.0), ("add-or-remove", 2.0)])
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_dp_accounting_agrees_and_the_relation_halves_the_sensitivity(neighbours, tau_factor, epsilon):
@@ -129,7 +123,6 @@ def test_sensitivity_follows_the_relation():
         (lambda: accounting.max_iterations(0.0, 1e-6, 1.0, 1.0, 1), "epsilon"),
         (lambda: accounting.max_iterations(1.0, 1e-6, float("inf"), None, 1), "tau_l"),
         (lambda: accounting.taus_for(1.0, 1e-6, 10, 1, gradient_share=1.0), "gradient_share"),
-        (lambda: accounting.iterations_per_chain(10, num_chains=0, num_runs=1), "num_chains"),
         (lambda: accounting.sensitivity(1.0, "substitute"), "State the relation"),
         (lambda: accounting.sensitivity(0.0, "replace-one"), "bound"),
         (lambda: events.accountant([], "replace"), "State the relation"),
