@@ -2,7 +2,7 @@
 
 from tests.mutants.base import Mutant
 
-LAWS = ("models/test_priors.py",)
+LAWS = ("models/test_priors.py", "numerics/test_gamma.py")
 UPDATES = ("models/test_updates.py", "models/test_update_densities.py")
 IDENTITIES = ("models/test_identities.py",)
 DENSITIES = ("models/test_densities.py",)

@@ -147,7 +147,7 @@ MUTANTS = (
         "posterior/posterior.py",
         "return np.linspace(0, available - 1, wanted).round().astype(int)",
         "return np.arange(wanted)",
-        ("posterior/test_posterior.py",),
+        ("posterior/test_prediction.py",),
     ),
     Mutant(
         "Ranks of simulations begin at one",

@@ -2,7 +2,7 @@
 
 from tests.mutants.base import Mutant
 
-VALUES = ("statistics/test_statistic_values.py",)
+VALUES = tuple(f"statistics/test_{name}.py" for name in ("moments", "tables", "compositions", "combinators", "clipped"))
 SENSITIVITY = ("statistics/test_sensitivity.py",)
 JSON = ("release/test_json.py",)
 

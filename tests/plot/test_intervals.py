@@ -9,15 +9,11 @@ from dpjax.importance import ImportanceSample
 from dpjax.plot.intervals import MAX_ROWS
 from dpjax.plot.style import INK, KNOWN, MARKS, NAIVE, POSTERIOR, SERIES, ZERO, styles_of
 from dpjax.smc.result import SMCSample
+from tests.plot.axes import new_axes
 from tests.plot.results import make_posterior
 
-figure = pytest.importorskip("matplotlib.figure")
 RNG = np.random.default_rng(2)
 DRAWS = {"mean": RNG.normal(size=(2, 500)), "coef": RNG.normal([1.0, 2.0], size=(2, 500, 2))}
-
-
-def new_axes():
-    return figure.Figure(layout="constrained").subplots()
 
 
 def bars(axes):

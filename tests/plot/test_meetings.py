@@ -5,15 +5,11 @@ import pytest
 
 from dpjax import coupling, plot
 from dpjax.coupling.meetings import Meetings
+from tests.plot.axes import new_axes
 
-figure = pytest.importorskip("matplotlib.figure")
 TIMES = np.array([60, 70, 90, 130])
 MET = Meetings(TIMES, np.full(4, True), lag=50, max_steps=1_000)
 CUT = Meetings(np.append(TIMES, 1_000), np.append(np.full(4, True), False), lag=50, max_steps=1_000)
-
-
-def new_axes():
-    return figure.Figure(layout="constrained").subplots()
 
 
 def test_bounds_are_those_of_the_theorem():

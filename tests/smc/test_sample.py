@@ -12,10 +12,11 @@ import dpjax
 from dpjax import models, statistics
 from dpjax.smc import SMCSample, sampler
 from dpjax.smc.result import summarize_islands
-from dpjax.smc.sample import combine, run
-from dpjax.smc.sampler import Trace
+from dpjax.smc.sample import run
 
 SMALL = {"num_particles": 100, "num_islands": 16, "num_sweeps": 2}
+
+
 MAX_ERRORS = 5.0
 """Standard errors are estimated from 16 islands: beyond 5 of them lies 1.6e-4 of Student's law."""
 
@@ -35,6 +36,8 @@ def squares(record: dict) -> jax.Array:
 
 
 N, NOISE = 20, 5.0
+
+
 NORMAL = models.normal(mean_prior=models.NormalPrior(0.0, 2.0), variance=1.0)
 
 
@@ -92,7 +95,11 @@ def test_resampling_has_the_law_of_all_islands(normal: SMCSample) -> None:
 
 
 CELLS, CONCENTRATION, RELEASED = 5, np.array([1.0, 2.0, 1.5]), np.array([4.0, -1.0, 1.0])
+
+
 CATEGORICAL = models.categorical(CONCENTRATION)
+
+
 TABLE = dpjax.Release(RELEASED, dpjax.DiscreteLaplace(1.0), statistics.cells("cell", 3), CELLS)
 
 
@@ -121,6 +128,8 @@ def test_contingency_table_by_enumeration() -> None:
 
 
 ROUNDED = dpjax.Release([6.0, 9.0, 6.0], dpjax.RandomRounding(base=3), statistics.cells("cell", 3), 20)
+
+
 KEYS = 12
 
 
@@ -252,43 +261,3 @@ def test_bad_input(choices: dict, error: type, message: str) -> None:
     arguments = {"key": jax.random.key(0), "model": NORMAL, "release": RELEASE} | choices
     with pytest.raises(error, match=message):
         dpjax.sample_smc(**arguments)
-
-
-def traces(temperatures: list[list[float]], log_increments: list[list[float]]) -> Trace:
-    """Traces of islands with these figures."""
-    figures = np.array(temperatures), np.array(log_increments)
-    ones = np.ones_like(figures[0])
-    return Trace(figures[0], 50 * ones, figures[1], 0.5 * ones, 0 * ones)
-
-
-DRAWS = {"mean": np.arange(12.0).reshape(3, 4)}
-NAN, INF = np.nan, np.inf
-
-
-def test_impossible_releases_are_an_error() -> None:
-    never = traces([[NAN, NAN]] * 3, [[-INF, NAN]] * 3)
-    with pytest.raises(ValueError, match="release: given a value of zero density at every particle of all 3 islands"):
-        combine(DRAWS, never)
-
-
-def test_too_many_steps_are_an_error() -> None:
-    short = traces([[0.1, 0.2]] * 3, [[-1.0, -1.0]] * 3)
-    with pytest.raises(
-        ValueError, match=r"target_ess: given steps so short that 200 of them end at 0\.2; expected steps"
-    ):
-        combine(DRAWS, short)
-
-
-def test_an_island_without_possible_particles_weighs_nothing() -> None:
-    result = combine(DRAWS, traces([[0.5, 1.0], [1.0, NAN], [NAN, NAN]], [[-1.0, -2.0], [-3.0, NAN], [-INF, NAN]]))
-    np.testing.assert_allclose(np.exp(result.log_weights), [0.5, 0.5, 0.0])
-    assert result.log_marginal_likelihood == pytest.approx(-3.0 + np.log(2 / 3))
-    # The likelihoods found are (1, 1, 0) times e⁻³: their mean is 2/3 of it, its error 1/3.
-    assert result.log_marginal_likelihood_error == pytest.approx(0.5)
-    assert result.summary()["mean"]["mean"] == pytest.approx(np.arange(8.0).mean())
-
-
-@pytest.mark.x32
-def test_islands_that_disagree_are_reported() -> None:
-    with pytest.warns(UserWarning, match=r"The islands disagree: 3 of them are worth 1\.0\. Pass more particles"):
-        combine(DRAWS, traces([[1.0]] * 3, [[0.0], [-9.0], [-9.0]]))

@@ -1,4 +1,4 @@
-"""One secure release of sums: its value, its price, its promise, and what a reader makes of it."""
+"""One secure release of sums: its value, its promise, and what a reader makes of it."""
 
 import os
 import subprocess
@@ -17,21 +17,11 @@ from scipy import stats
 import dpjax
 from dpjax import models, private, statistics
 from dpjax.private.accounting.composition import composed_epsilon
-from dpjax.private.noise.secure import grid_of
-from dpjax.private.releases import exact_sum
-from dpjax.private.releases.exact_sum import carried, split, sum_on_grid
-from dpjax.private.releases.price import Cost, Part, price
-from dpjax.private.releases.release import noisy, steps_of
-from tests.private.releases.paid_sums import ADDED, BOTH, BUDGET, GRAM, RECORDS, TABLE, TOTAL, read, release, seeded
+from dpjax.private.releases.price import Cost, price
+from tests.private.releases.paid_sums import ADDED, BOTH, BUDGET, GRAM, RECORDS, TABLE, TOTAL, release, seeded
 
-CLOSE = 1e-9
 COST = Cost("gaussian", 0.02)
 """How far from a budget its cost may stay."""
-
-
-def scales_of(published: dpjax.Release) -> np.ndarray:
-    mechanism = published.mechanism
-    return np.array([part.scale for part in getattr(mechanism, "mechanisms", [mechanism])])
 
 
 def test_value_is_the_sum_and_noise_of_its_scale():
@@ -40,110 +30,6 @@ def test_value_is_the_sum_and_noise_of_its_scale():
     residuals = (np.stack(draws) - exact) / float(release(TABLE).mechanism.scale)
     assert stats.kstest(residuals.ravel(), "norm").pvalue > 1e-3
     assert stats.kstest(residuals.ravel() * 2, "norm").pvalue < 1e-3
-
-
-def test_noise_is_added_to_whole_steps():
-    parts = [Part(1, 1.0, 1.0, scale, "gaussian", float(grid_of(np.asarray(scale)))) for scale in (3.0, 700.0)]
-    step, zeros = steps_of(parts), np.zeros(2, object)
-    large = np.array([10**25, -7], object)
-    noise = noisy(zeros, parts, seeded()) / step
-    assert np.all(noise == np.rint(noise))
-    expected = [float(int(start) + int(drawn)) for start, drawn in zip(large, noise, strict=True)]
-    np.testing.assert_array_equal(noisy(large, parts, seeded()), expected * step)
-
-
-def test_sums_are_those_of_integers_in_any_order_and_batches():
-    step = np.full(GRAM.dimension, 2.0**-30)
-    rows = np.asarray(jax.vmap(GRAM)({name: jnp.asarray(RECORDS[name]) for name in ("x", "y")}), float)
-    expected = [sum(int(number) for number in column) for column in np.rint(rows / step).T]
-    shuffled = {name: leaf[::-1] for name, leaf in RECORDS.items()}
-    pieces = ({name: leaf[start : start + 7] for name, leaf in RECORDS.items()} for start in range(0, 301, 7))
-    for records in (RECORDS, shuffled, pieces):
-        total = sum_on_grid(GRAM, read(records), step)
-        assert (total.steps.tolist(), total.num_records) == (expected, 300)
-
-
-def test_sums_do_not_overflow():
-    steps, halves = np.array([[2.0**62, -(2.0**62), -1.0], [2.0**62, -(2.0**62), -(2.0**40)]] * 4_000), 0
-    for _ in range(3):
-        halves = carried(halves + np.stack([np.sum(half, axis=0) for half in split(steps)]))
-    high, low = halves.astype(object)
-    assert (high * 2**32 + low).tolist() == [24_000 * 2**62, -24_000 * 2**62, -12_000 * (2**40 + 1)]
-
-
-@pytest.mark.parametrize("kind", ["table", "stacked", "classes"])
-def test_sums_of_large_tables_are_those_of_all_coordinates(kind, monkeypatch):
-    table = statistics.grouped("group", [1, -1, 0], 2)
-    records = RECORDS | {"class": RECORDS["group"] % 2, "features": np.stack([RECORDS["group"]] * 2, axis=1)}
-    chosen = {
-        "table": TABLE,
-        "stacked": statistics.stacked(TABLE, statistics.scaled(table, -0.3)),
-        "classes": statistics.class_features(2, 2, 3),
-    }[kind]
-    step = np.exp2(-20.0 - np.arange(chosen.dimension) % 3)
-    dense = sum_on_grid(chosen, read(records, chosen), step)
-    monkeypatch.setattr(exact_sum, "MOST_DENSE", 1)
-    listed = sum_on_grid(chosen, read(records, chosen), step)
-    assert (listed.steps.tolist(), listed.num_records) == (dense.steps.tolist(), 300)
-
-
-@pytest.mark.parametrize("budget", [BUDGET, ADDED], ids=["replace-one", "add-or-remove"])
-@pytest.mark.parametrize("statistic", [GRAM, BOTH], ids=["gram", "stacked"])
-def test_budget_is_spent_to_the_last_digit(budget, statistic):
-    ledger = private.Ledger(budget)
-    given = {"n": 300} if budget is ADDED else {}
-    published = private.release(ledger, statistic, RECORDS, people=None, **given)
-    spent = ledger.privacy_spent()
-    assert budget.epsilon * (1 - CLOSE) < spent.epsilon <= budget.epsilon
-    assert spent.grade == "secure"
-    promise = published.mechanism.privacy
-    assert (promise.epsilon, promise.delta, promise.neighbours) == (spent.epsilon, 1e-6, budget.neighbours)
-    with pytest.raises(private.BudgetExceeded, match="all of which is spent"):
-        private.release(ledger, statistic, RECORDS, people=None, **given)
-    assert ledger.privacy_spent() == spent
-
-
-def test_parts_of_a_budget_are_spent_one_after_the_other():
-    ledger, part = private.Ledger(BUDGET), private.Budget(0.4, 1e-6, "replace-one")
-    first = private.release(ledger, TABLE, RECORDS, people=None, budget=part, name="table")
-    assert 0.4 * (1 - CLOSE) < first.mechanism.privacy.epsilon == ledger.privacy_spent().epsilon <= 0.4
-    rest = private.release(ledger, TOTAL, RECORDS, people=None)
-    assert 1 - CLOSE < ledger.privacy_spent().epsilon <= 1
-    assert rest.mechanism.privacy.epsilon < 1
-    assert [query.name for query in ledger.queries] == ["table", "release"]
-    ledger = private.Ledger(BUDGET)
-    with pytest.raises(private.BudgetExceeded):
-        private.release(ledger, TABLE, RECORDS, people=None, budget=private.Budget(1.1, 1e-6, "replace-one"))
-    assert ledger.queries == ()
-
-
-def test_shares_set_the_scales_that_pay_for_them():
-    equal, skewed = scales_of(release(BOTH)), scales_of(release(BOTH, shares=[0.2, 0.8]))
-    np.testing.assert_allclose(skewed / equal, np.sqrt([0.5 / 0.2, 0.5 / 0.8]), rtol=1e-6)
-    np.testing.assert_allclose(equal[0] / equal[1], 4.0 / np.sqrt(2), rtol=1e-5)
-    alone = [
-        private.release(private.Ledger(BUDGET), one, RECORDS, people=None).mechanism.scale for one in (TOTAL, TABLE)
-    ]
-    np.testing.assert_allclose(equal / alone, np.sqrt(2), rtol=1e-5)
-
-
-def test_weights_give_the_least_weighted_variance():
-    weights, sizes = np.array([1.0, 5.0]), np.array([1, 3])
-
-    def cost(shares):
-        parts = price(BOTH, COST, "replace-one", shares, None)
-        return sum(weights * sizes * np.square([part.scale for part in parts]))
-
-    best = np.square([part.scale for part in price(BOTH, COST, "replace-one", None, weights)])
-    grid = np.linspace(0.01, 0.99, 99)
-    assert sum(weights * sizes * best) <= min(cost([share, 1 - share]) for share in grid)
-    assert sum(weights * sizes * best) < 0.999 * min(cost([0.5, 0.5]), cost([0.8, 0.2]))
-
-
-def test_relations_differ_by_what_a_record_can_do():
-    replaced, added = release(TOTAL), release(TOTAL, budget=ADDED, n=300)
-    np.testing.assert_allclose(replaced.mechanism.scale / added.mechanism.scale, 2.0, rtol=1e-5)
-    assert (replaced.n, added.n) == (300, 300)
 
 
 def test_a_confidential_number_stays_unknown():
