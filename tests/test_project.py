@@ -1,5 +1,6 @@
 """The repository itself: one version, short files, no traces of a machine, and a command line that answers."""
 
+import ast
 import re
 import subprocess
 import tomllib
@@ -10,6 +11,7 @@ import pytest
 
 import dpjax
 from dpjax.__main__ import main
+from dpjax.base import MEMBERS, REQUIRED
 from tests.tools import versions
 from tests.tools.public_api import PARTS
 
@@ -140,6 +142,36 @@ def test_no_place_asks_which_kind_of_release_it_is():
     paths = [path for path in package.rglob("*.py") if not any(map(path.is_relative_to, apart))]
     asking = [f"{path.name}: {found}" for path in paths for found in re.findall(question, path.read_text())]
     assert asking == []
+
+
+VALUES = ("support", "discrete_support", "num_records", "count_field", "draws_prior", "exchangeable")
+"""Members of a model that are no methods: facts of its records, None where there is nothing to say."""
+
+
+def asked_of_models(text: str) -> list[str]:
+    """The methods of models that code compares with None, or takes for a condition."""
+    methods = set(MEMBERS) - {*REQUIRED, *VALUES}
+    found: list[ast.expr] = []
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.Is, ast.IsNot)):
+            found += [node.left]
+        elif isinstance(node, (ast.Assert, ast.If, ast.IfExp, ast.While)):
+            found += [node.test]
+        elif isinstance(node, ast.BoolOp):
+            found += node.values
+        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            found += [node.operand]
+    # A table holds the sums of its conjugate model, if there are any.
+    asked = [one for one in found if isinstance(one, ast.Attribute) and one.attr in methods]
+    return [ast.unparse(one) for one in asked if not ast.unparse(one.value).endswith("table")]
+
+
+def test_no_place_compares_a_method_of_a_model_with_none():
+    """`Model` has a default for each, and `Model.has` says whether there is more: 104 places asked, or asserted it."""
+    paths = [*(ROOT / "dpjax").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    assert [f"{path.name}: {one}" for path in paths for one in asked_of_models(path.read_text())] == []
+    assert asked_of_models("assert model.update is not None") == ["model.update"]
+    assert asked_of_models("x = {} if not model.derived else y") == ["model.derived"]
 
 
 def test_capabilities_are_declared():

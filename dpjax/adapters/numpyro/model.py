@@ -250,7 +250,7 @@ class NumPyroModel(ModelDensities):
     @property
     def noncentred(self) -> NonCentred:
         """The non-centred form of each site."""
-        return self._derived_form or super().noncentred
+        return super().noncentred if self._derived_form is None else self._derived_form
 
     @cached_property
     def _number_check(self) -> Callable[[Any], None]:
