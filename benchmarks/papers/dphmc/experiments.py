@@ -18,6 +18,12 @@ EXPERIMENTS = {
         {"repeats": 5, "cap": 2_000, "budgets": 2},
         {"repeats": 1, "cap": 40, "budgets": 2},
     ),
+    "figure1-arms": in_float64(
+        "figure1_arms",
+        {"repeats": 3, "epsilon": 4, "banana": 20_000, "cap": 10_000_000},
+        {"repeats": 2, "epsilon": 2, "banana": 4_000, "cap": 2_000},
+        {"repeats": 1, "epsilon": 1, "banana": 100, "cap": 100},
+    ),
     "figure2": in_float64(
         "figure2",
         {"repeats": 10, "cap": 100_000, "largest": 10_000_000},

@@ -93,7 +93,7 @@ PAPER = Paper(
             "dphmc",
             "figure2",
             "draws on the banana at ε = 15",
-            paper_size="10 repeats, and the whole budget of the subsampled algorithms",
+            paper_size="10 repeats, and the whole budget of the subsampled algorithms: 2 CPU hours",
             looks="DP-HMC and DP-penalty follow the banana and miss the end of its tail, as in the paper. The "
             "subsampled algorithms were stopped after 20,000 iterations, near their start.",
         ),
@@ -112,7 +112,7 @@ PAPER = Paper(
                     "Gaussian, random walk", 0.2, lambda result: clipped(result, "gaussian", "RWMH", 10), kind="at most"
                 ),
             ),
-            "10 repeats, and eight times the iterations",
+            "10 repeats, and eight times the iterations: 40 CPU hours",
         ),
     ),
     {},

@@ -53,15 +53,15 @@ EXPERIMENTS = {
     ),
     "distances-readings": Experiment(
         "distances_readings",
-        {"chains": 500, "iterations": 300, "reference": 10_000, "points": 12},
+        {"chains": 250, "iterations": 300, "reference": 6_000, "points": 12},
         {"chains": 100, "iterations": 100, "reference": 1_000, "points": 4},
         {"chains": 20, "iterations": 20, "reference": 60, "points": 2},
         panels=(1, 3),
     ),
     "subsets": Experiment(
         "subsets",
-        {"attempts": (2, 5, 20), "chains": 20, "iterations": 4_000},
-        {"attempts": (5, 20), "chains": 10, "iterations": 500},
+        {"attempts": (5, 20), "chains": 10, "iterations": 1_000},
+        {"attempts": (5,), "chains": 4, "iterations": 500},
         {"attempts": (5,), "chains": 4, "iterations": 20},
     ),
     "examples": Experiment(

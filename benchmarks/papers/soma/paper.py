@@ -135,8 +135,8 @@ PAPER = Paper(
             ),
             "20 chains assumed; the paper gives no number",
             cause="The paper prints neither the release of 100 records, nor the start and warm-up of its chains, nor "
-            "which R-hat and parameters are shown. β₀ alone takes 2,400 iterations and more. Which of these it is, is "
-            "open.",
+            "which R-hat and parameters are shown. β₀ alone takes 2,400 iterations and more. Other readings are in a "
+            "row below.",
             first="Figure 9",
         ),
         Row(
