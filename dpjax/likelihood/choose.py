@@ -36,7 +36,7 @@ from dpjax.release.summed import as_sum
 from dpjax.release.unknown_count import is_unknown
 from dpjax.runtime.progress import check_progress
 
-__all__ = ["Method", "Opened", "check_inputs", "choose_method", "open_surface"]
+__all__ = ["LikelihoodStart", "Method", "check_inputs", "choose_method", "open_surface"]
 
 Method = Literal["auto", "imputation", "clt"]
 
@@ -51,7 +51,7 @@ START_CHAINS = 4
 """Climbs from the prior, of which the best is taken."""
 
 
-class Opened(NamedTuple):
+class LikelihoodStart(NamedTuple):
     """A likelihood, a start [1, k], the chains there [1, group, ...], and other starts [start, k]."""
 
     surface: Surface
@@ -161,7 +161,7 @@ def open_surface(
     imputation: Imputation | str | None,
     num_chains: int,
     initial: Parameters | None,
-) -> Opened:
+) -> LikelihoodStart:
     """The likelihood by a method, at a start."""
     start = None if initial is None else check_parameters("initial", model, initial)
     if method == "clt":
@@ -177,21 +177,21 @@ def open_surface(
     vectors = np.asarray(jax.vmap(lambda parameters: to_vector(model, parameters)[0])(states.parameters), float)
     chains = jax.tree.map(lambda leaf: leaf[None], states.latent.records)
     others = far_starts(vectors) if initial is None else vectors[:0]
-    return Opened(surface, np.mean(vectors, axis=0, keepdims=True), chains, others)
+    return LikelihoodStart(surface, np.mean(vectors, axis=0, keepdims=True), chains, others)
 
 
 def open_summed(
     key: Key, model: Model, release: PrivateRelease, likelihood: MarginalLikelihood, start: Parameters | None
-) -> Opened:
+) -> LikelihoodStart:
     """The likelihood with the records summed out, at a start or else the most likely of some draws from the prior."""
     surface = Summed(model=model, release=release, likelihood=likelihood)
     if start is not None:
-        return Opened(surface, np.asarray(to_vector(model, start)[0], float)[None], None)
+        return LikelihoodStart(surface, np.asarray(to_vector(model, start)[0], float)[None], None)
     vectors = find_likely(key, surface)
-    return Opened(surface, vectors[:1], None, far_starts(vectors))
+    return LikelihoodStart(surface, vectors[:1], None, far_starts(vectors))
 
 
-def open_approximate(key: Key, model: Model, release: Any, start: Parameters | None) -> Opened:
+def open_approximate(key: Key, model: Model, release: Any, start: Parameters | None) -> LikelihoodStart:
     """The likelihood of a sum that is taken to be Normal, at the mode of its posterior unless a start is given."""
     source, given = check_problem(model, release), as_sum(release)
     rule_key, noise_key, scale_key, prior_key, candidate_key, spread_key = jax.random.split(key, 6)
@@ -209,8 +209,8 @@ def open_approximate(key: Key, model: Model, release: Any, start: Parameters | N
         scales=scale_rules(scale_key, release, simulated),
     )
     if start is not None:
-        return Opened(surface, np.asarray(to_vector(model, start)[0], float)[None], None)
+        return LikelihoodStart(surface, np.asarray(to_vector(model, start)[0], float)[None], None)
     keys = prior_key, candidate_key, spread_key
     starts = find_starts(keys, model, release, source, surface.rule, simulated, START_CHAINS)
     check_starts(starts, release)
-    return Opened(surface, np.asarray(starts.tuning.location, float)[None], None)
+    return LikelihoodStart(surface, np.asarray(starts.tuning.location, float)[None], None)

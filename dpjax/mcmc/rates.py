@@ -202,7 +202,7 @@ def choose_rates(refresh: RefreshTuning, tried: tuple[Rates, ...], costs: tuple[
     return with_rates(refresh, best_rates(tried, kept, *costs, futile=futile))
 
 
-class Prices(NamedTuple):
+class StepCosts(NamedTuple):
     """The costs of a sweep and of a refresh, and what steps at some rates cost and gain by them.
 
     Attributes
@@ -255,7 +255,7 @@ def best_rates(
     futile
         Whether no refresh was accepted: the fewest are then none.
     """
-    prices, least = Prices(sweep_cost, refresh_cost, futile), LEAST_DRAWS * draws_of(kept[0])
+    prices, least = StepCosts(sweep_cost, refresh_cost, futile), LEAST_DRAWS * draws_of(kept[0])
     choices = [(rates, left, multiple) for rates, left in zip(tried, kept, strict=True) for multiple in MULTIPLES]
     gains = {
         prices.multiple_of(rates, multiple): prices.gain_of(rates, left, multiple)

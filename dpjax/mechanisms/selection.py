@@ -32,7 +32,7 @@ from dpjax.numerics.winners import log_win_by_exponential, log_win_by_gumbel, lo
 __all__ = ["ExponentialMechanism", "PermuteAndFlip", "ReportNoisyMax", "Selection"]
 
 
-class Race(NamedTuple):
+class NoisyMax(NamedTuple):
     """Noise of scale 1 on each utility, and the log-probability that a candidate wins under it."""
 
     draw: Callable[..., Array]
@@ -40,9 +40,9 @@ class Race(NamedTuple):
 
 
 RACES = {
-    "gumbel": Race(jax.random.gumbel, log_win_by_gumbel),
-    "exponential": Race(jax.random.exponential, log_win_by_exponential),
-    "laplace": Race(jax.random.laplace, log_win_by_laplace),
+    "gumbel": NoisyMax(jax.random.gumbel, log_win_by_gumbel),
+    "exponential": NoisyMax(jax.random.exponential, log_win_by_exponential),
+    "laplace": NoisyMax(jax.random.laplace, log_win_by_laplace),
 }
 
 REMOTE = "the likelihood has flat floors, so that remote modes need refreshes or dpjax.sample_smc"
@@ -73,7 +73,7 @@ class Selection(Mechanism):
 
     @property
     @abstractmethod
-    def race(self) -> Race:
+    def race(self) -> NoisyMax:
         """The noise on the utilities, in units of 2Δ / ε."""
 
     def __post_init__(self) -> None:
@@ -177,7 +177,7 @@ class ExponentialMechanism(Selection):
     json_name: ClassVar[str | None] = "exponential"
 
     @property
-    def race(self) -> Race:
+    def race(self) -> NoisyMax:
         """Gumbel noise, of which the winner is a draw from the softmax."""
         return RACES["gumbel"]
 
@@ -227,7 +227,7 @@ class PermuteAndFlip(Selection):
     json_name: ClassVar[str | None] = "permute_and_flip"
 
     @property
-    def race(self) -> Race:
+    def race(self) -> NoisyMax:
         """Exponential noise."""
         return RACES["exponential"]
 
@@ -284,7 +284,7 @@ class ReportNoisyMax(Selection):
         check_choice("family", self.family, RACES, "Name the noise that was added to the utilities.")
 
     @property
-    def race(self) -> Race:
+    def race(self) -> NoisyMax:
         """The noise that was named."""
         return RACES[self.family]
 

@@ -113,7 +113,7 @@ CHAIN_AXES: Any = Chunk(BY_CHAIN, SECOND, EVERYWHERE)  # type: ignore[arg-type]
 """The places of the chains in a chunk, for programs of `over_devices`."""
 
 
-class Stretch(NamedTuple):
+class LoopState(NamedTuple):
     """What is carried from step to step: their number, the states, the report so far, and whether a step failed."""
 
     steps: Array
@@ -178,16 +178,16 @@ def make_draws(
         return last(chain_keys, states, report)
 
     @jax.jit
-    def make_draw(number: Array, states: Any) -> tuple[Stretch, Any]:
+    def make_draw(number: Array, states: Any) -> tuple[LoopState, Any]:
         shapes = jax.eval_shape(advance, number, states)[1]
         nothing = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
 
-        def body(stretch: Stretch) -> Stretch:
+        def body(stretch: LoopState) -> LoopState:
             states, report = advance(number + stretch.steps, stretch.states)
             failed = stretch.failed if fails is None else fails(report)
-            return Stretch(stretch.steps + 1, states, jax.tree.map(combine, stretch.report, report), failed)
+            return LoopState(stretch.steps + 1, states, jax.tree.map(combine, stretch.report, report), failed)
 
-        first = Stretch(jnp.zeros_like(thin), states, nothing, jnp.array(False))
+        first = LoopState(jnp.zeros_like(thin), states, nothing, jnp.array(False))
         stretch = jax.lax.while_loop(lambda stretch: (stretch.steps < thin) & ~stretch.failed, body, first)
         states, report = finish(number + thin - 1, stretch.states, stretch.report)
         return stretch._replace(states=states), jax.vmap(keep)(states, report)

@@ -30,7 +30,7 @@ from dpjax.data_augmentation.counts.joint_moves import build_joint_step
 from dpjax.data_augmentation.counts.listed_moves import check_gaps, list_moves
 from dpjax.data_augmentation.counts.moves import (
     CountTarget,
-    Gammas,
+    GammaFactor,
     Move,
     NoisySums,
     Proposals,
@@ -273,16 +273,16 @@ def number_of(table: Table) -> CellSums:
     return CellSums(np.zeros((table.num_cells, 1), int), np.ones((table.num_cells, 1)), 1)
 
 
-def make_gammas(model: Model, table: Table, collapsed: bool) -> tuple[Gammas, ...]:
+def make_gammas(model: Model, table: Table, collapsed: bool) -> tuple[GammaFactor, ...]:
     """The factorials of the counts, and what integrating the parameters out leaves."""
     own, *total = factorial_sums(table)
-    factorials: tuple[Gammas, ...] = (Gammas(own, np.ones(own.size), -np.ones(own.size, int)),)
-    factorials += tuple(Gammas(number, np.ones(1), np.ones(1, int)) for number in total)
+    factorials: tuple[GammaFactor, ...] = (GammaFactor(own, np.ones(own.size), -np.ones(own.size, int)),)
+    factorials += tuple(GammaFactor(number, np.ones(1), np.ones(1, int)) for number in total)
     if not collapsed:
         return factorials
     assert table.conjugate is not None
     sums, sign = table.conjugate
-    return *factorials, Gammas(sums, as_count_model(model).model.conjugate().shift, sign)
+    return *factorials, GammaFactor(sums, as_count_model(model).model.conjugate().shift, sign)
 
 
 @lru_cache(maxsize=64)

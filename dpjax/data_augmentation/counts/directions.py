@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, hstack
 
 from dpjax.data_augmentation.counts.sums import CellSums, compress
 
-__all__ = ["Directions", "Touched", "line_up", "make_directions", "match_pairs", "spread_out", "touch"]
+__all__ = ["ChangedSums", "Directions", "line_up", "make_directions", "match_pairs", "spread_out", "touch"]
 
 MAX_MOVES = 2**17
 """Largest number of moves of all orders of one kind: more would only make the program larger."""
@@ -29,7 +29,7 @@ STEP_COST = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Touched:
+class ChangedSums:
     """The sums that a move along each direction changes.
 
     Parameters
@@ -172,10 +172,10 @@ def net_change(cells: np.ndarray, signs: tuple[int, ...], sums: CellSums) -> tup
     return np.maximum(flat.index, 0), flat.weight
 
 
-def touch(directions: Directions, sums: CellSums) -> Touched:
+def touch(directions: Directions, sums: CellSums) -> ChangedSums:
     """The sums that each direction changes."""
     shape = directions.real.shape
     cells = directions.cells.reshape(-1, len(directions.signs))
     index, weight = net_change(cells, directions.signs, sums)
     weight = np.where(directions.real.reshape(-1, 1), weight, 0)
-    return Touched(index.reshape(*shape, -1).astype(np.int32), weight.reshape(*shape, -1))
+    return ChangedSums(index.reshape(*shape, -1).astype(np.int32), weight.reshape(*shape, -1))

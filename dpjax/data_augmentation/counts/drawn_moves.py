@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, csr_matrix, vstack
 from scipy.sparse.csgraph import connected_components
 
 from dpjax.base import Array, Key
-from dpjax.data_augmentation.counts.directions import Directions, Touched, spread_out
+from dpjax.data_augmentation.counts.directions import ChangedSums, Directions, spread_out
 from dpjax.data_augmentation.counts.fibre import SIGNS, Swap
 from dpjax.data_augmentation.counts.moves import (
     CountState,
@@ -59,11 +59,11 @@ def template(target: CountTarget, signs: tuple[int, ...], number: int, width: in
     """A template for `number` moves of any cells with these signs, which may change any of their sums."""
     shape = (1, 1, number)
 
-    def touched(sums: CellSums) -> Touched:
+    def touched(sums: CellSums) -> ChangedSums:
         slots = (*shape, len(signs) * sums.index.shape[1])
         # The cells that gain may all add to one sum.
         reach = signs.count(1) if sums.is_tally else len(signs) * np.max(np.abs(sums.weight))
-        return Touched(np.zeros(slots, np.int32), np.full(slots, reach))
+        return ChangedSums(np.zeros(slots, np.int32), np.full(slots, reach))
 
     gammas, noisy = (tuple(touched(factor.sums) for factor in factors) for factors in (target.gammas, target.noisy))
     cells = np.zeros((*shape, len(signs)), np.int32)

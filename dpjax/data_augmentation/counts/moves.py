@@ -18,13 +18,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array
-from dpjax.data_augmentation.counts.directions import Directions, Touched
+from dpjax.data_augmentation.counts.directions import ChangedSums, Directions
 from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.mechanisms.tabulated import at_coordinates
 from dpjax.numerics import proper_density
 from dpjax.numerics.linear_algebra import product
 
-__all__ = ["CountState", "Gammas", "Move", "NoisySums", "Proposals", "move_all", "spread", "state_at"]
+__all__ = ["CountState", "GammaFactor", "Move", "NoisySums", "Proposals", "move_all", "spread", "state_at"]
 
 MAX_PRODUCT = 4
 """Largest number of counts multiplied before a logarithm is taken: four of 2^31 are within float32."""
@@ -33,7 +33,7 @@ SHORT = 65
 """Largest length of rows whose running sums are computed by a matrix product."""
 
 
-class Gammas(NamedTuple):
+class GammaFactor(NamedTuple):
     """The factor Π_q Γ(S_q + shift_q)^sign_q of the sums S of counts."""
 
     sums: CellSums
@@ -53,8 +53,8 @@ class Move(NamedTuple):
     """Directions of one kind, the sums of each factor that they touch, and the width W of their windows."""
 
     directions: Directions
-    gammas: tuple[Touched, ...]
-    noisy: tuple[Touched, ...]
+    gammas: tuple[ChangedSums, ...]
+    noisy: tuple[ChangedSums, ...]
     width: int
 
 
@@ -78,7 +78,7 @@ class CountTarget(NamedTuple):
     """The factors of the counts' target, and the cells' log-probabilities [c] unless parameters are integrated out."""
 
     log_probability: Array | None
-    gammas: tuple[Gammas, ...]
+    gammas: tuple[GammaFactor, ...]
     noisy: tuple[NoisySums, ...]
 
 

@@ -41,14 +41,14 @@ class Rows(NamedTuple):
     rows: np.ndarray
 
 
-class Alike(NamedTuple):
+class EqualRecords(NamedTuple):
     """Which records are equal: the first of each kind [m], the kind of each [n], and how many each kind has [m]."""
 
     first: np.ndarray
     rows: np.ndarray
     weights: np.ndarray
 
-    def padded(self, number: int) -> "Alike":
+    def padded(self, number: int) -> "EqualRecords":
         """With the first kind again, without any weight, until there are so many."""
         more = number - len(self.first)
         return self._replace(
@@ -81,7 +81,7 @@ def every_record(model: Model, release: Microdata) -> Rows:
     return Rows(model, release, np.ones(release.n), np.arange(release.n))
 
 
-def find_alike(model: Model, release: Microdata) -> Alike | None:
+def find_alike(model: Model, release: Microdata) -> EqualRecords | None:
     """Which records are equal in all that is known of them; None if these are too few, or it is not known."""
     n, covariates = release.n, model.record_covariates
     varies = any(field.varies for field in release.fields.values())
@@ -95,10 +95,10 @@ def find_alike(model: Model, release: Microdata) -> Alike | None:
         return_inverse=True,
         return_counts=True,
     )
-    return None if 2 * len(first) > n else Alike(first, rows.reshape(-1), weights)
+    return None if 2 * len(first) > n else EqualRecords(first, rows.reshape(-1), weights)
 
 
-def take_rows(model: Model, release: Microdata, alike: Alike) -> Rows | None:
+def take_rows(model: Model, release: Microdata, alike: EqualRecords) -> Rows | None:
     """One record of each kind; None if the model cannot be divided."""
     divided = model.of_records(alike.first)
     if divided is not model and not agrees(model, divided, alike.first, alike.rows):

@@ -274,7 +274,7 @@ def possible_ends_of(mechanism: Mechanism, value: Array) -> tuple[np.ndarray, np
 def limited(release: Microdata, totals: GroupTotals) -> Microdata:
     """The release without the totals, in whose place each record has the limits that its total leaves it."""
     least, most = (jnp.asarray(end, float) for end in totals.limits())
-    part = FieldValues(jnp.zeros(release.n), Within(least, most), totals.name)
+    part = FieldValues(jnp.zeros(release.n), IntervalChannel(least, most), totals.name)
     key = f"{totals.name} (total)"
     outside = jnp.asarray(totals.group < 0)
     return replace(
@@ -288,7 +288,7 @@ def limited(release: Microdata, totals: GroupTotals) -> Microdata:
 
 @frozen_pytree
 @dataclass(frozen=True)
-class Within(Mechanism):
+class IntervalChannel(Mechanism):
     """A channel that tells of a number that it lies within limits, and nothing else.
 
     Parameters

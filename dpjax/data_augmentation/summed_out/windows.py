@@ -21,7 +21,7 @@ from dpjax.models.programs import jit_model
 from dpjax.numerics import proper_density
 from dpjax.release import Microdata
 
-__all__ = ["Look", "Reach", "first_windows", "fit_windows", "thin_windows"]
+__all__ = ["ReleasedDensity", "WindowEnds", "first_windows", "fit_windows", "thin_windows"]
 
 MAX_NUMBERS = 2**24
 """Most numbers in the windows of all records: each takes memory for its density."""
@@ -55,7 +55,7 @@ STEP = 8
 """Windows are as long as a multiple of it, so that programs for similar releases are the same."""
 
 
-class Reach(NamedTuple):
+class WindowEnds(NamedTuple):
     """From where to where the numbers of each record are looked at [n]; ``±inf`` if there is no end."""
 
     low: np.ndarray
@@ -66,27 +66,27 @@ class Reach(NamedTuple):
         """Whether there is no end on some side [n]."""
         return ~np.isfinite(self.low) | ~np.isfinite(self.high)
 
-    def where(self, chosen: np.ndarray, other: "Reach") -> "Reach":
+    def where(self, chosen: np.ndarray, other: "WindowEnds") -> "WindowEnds":
         """As far as this one for the records [n] that are chosen, and as another for the rest."""
-        return Reach(np.where(chosen, self.low, other.low), np.where(chosen, self.high, other.high))
+        return WindowEnds(np.where(chosen, self.low, other.low), np.where(chosen, self.high, other.high))
 
-    def hull(self, other: "Reach") -> "Reach":
+    def hull(self, other: "WindowEnds") -> "WindowEnds":
         """As far as either reaches."""
-        return Reach(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
+        return WindowEnds(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
-    def bounded_by(self, other: "Reach") -> "Reach":
+    def bounded_by(self, other: "WindowEnds") -> "WindowEnds":
         """With the ends of another where there are none."""
         low = np.where(np.isfinite(self.low), self.low, np.minimum(other.low, self.high))
         high = np.where(np.isfinite(self.high), self.high, np.maximum(other.high, low))
-        return Reach(low, high)
+        return WindowEnds(low, high)
 
-    def wider(self, least: float) -> "Reach":
+    def wider(self, least: float) -> "WindowEnds":
         """Twice as far on both sides."""
         more = self.high - self.low + 1
-        return Reach(np.maximum(self.low - np.ceil(more / 2), least), self.high + np.ceil(more / 2))
+        return WindowEnds(np.maximum(self.low - np.ceil(more / 2), least), self.high + np.ceil(more / 2))
 
 
-class Look(NamedTuple):
+class ReleasedDensity(NamedTuple):
     """What was released of a field, at numbers near and far from it.
 
     Attributes
@@ -107,7 +107,7 @@ class Look(NamedTuple):
     least: float
 
     @property
-    def reach(self) -> Reach:
+    def reach(self) -> WindowEnds:
         """From where to where the density is not negligible against its best."""
         worth = self.density >= np.max(self.density, axis=0) - DECAY
         first, last = np.argmax(worth, axis=0), len(worth) - 1 - np.argmax(worth[::-1], axis=0)
@@ -116,7 +116,7 @@ class Look(NamedTuple):
         above = self.numbers[np.minimum(last + 1, len(worth) - 1), columns] - 1
         low = np.where(first == 0, -np.inf, np.minimum(below, self.numbers[first, columns]))
         high = np.where(last == len(worth) - 1, np.inf, np.maximum(above, self.numbers[last, columns]))
-        return Reach(np.maximum(low, self.least), high)
+        return WindowEnds(np.maximum(low, self.least), high)
 
     def largest_outside(self, low: np.ndarray, stop: np.ndarray) -> np.ndarray:
         """The largest density [n] at numbers below `low`, or from `stop` on."""
@@ -130,20 +130,20 @@ def offsets() -> np.ndarray:
     return np.unique(np.round(RATIO**exponents)).astype(np.int32)
 
 
-def look(model: Model, release: Microdata, name: str, known: Records) -> Look:
+def look(model: Model, release: Microdata, name: str, known: Records) -> ReleasedDensity:
     """What was released of a field of whole numbers, at numbers near and far from it."""
     numbers, density, excluded = look_around.unoptimized(model, name, release, known, offsets())
     seen = np.zeros(release.n, bool)
     for key in release.noisy_parts(name):
         seen |= ~np.asarray(release.missing.get(key, np.zeros(release.n, bool)))
-    return Look(np.asarray(numbers), np.asarray(density), seen, 0.0 if np.all(excluded) else -np.inf)
+    return ReleasedDensity(np.asarray(numbers), np.asarray(density), seen, 0.0 if np.all(excluded) else -np.inf)
 
 
 @partial(jit_model, static_argnames=("name",))
 def look_around(
     model: Model, name: str, release: Microdata, known: Records, distances: Array
 ) -> tuple[Array, Array, Array]:
-    """The numbers and densities of `Look`, and whether the model excludes -1 of each record [n]."""
+    """The numbers and densities of `ReleasedDensity`, and whether the model excludes -1 of each record [n]."""
     numbers = known[name]
     centres = [jnp.zeros_like(numbers)]
     for field in release.noisy_parts(name).values():
@@ -175,23 +175,23 @@ def draw_numbers(model: Model, name: str, n: int, key: Key, parameters: Paramete
     return jax.vmap(lambda key, one: model.sample_records(key, one, n)[name])(keys, parameters)
 
 
-def expected_reach(numbers: np.ndarray, least: float) -> Reach:
+def expected_reach(numbers: np.ndarray, least: float) -> WindowEnds:
     """From where to where numbers like these draws [draw, n] are expected."""
     numbers = numbers.astype(float)
     spread = SPREADS * np.std(numbers, axis=0) + LEAST_SPREAD
     mean = np.mean(numbers, axis=0)
     low, high = np.floor(mean - spread), np.ceil(mean + spread)
-    return Reach(np.clip(low, least, FARTHEST), np.clip(high, least, FARTHEST))
+    return WindowEnds(np.clip(low, least, FARTHEST), np.clip(high, least, FARTHEST))
 
 
-def first_windows(model: Model, release: Microdata, name: str, known: Records) -> tuple[Windows, Look]:
+def first_windows(model: Model, release: Microdata, name: str, known: Records) -> tuple[Windows, ReleasedDensity]:
     """Windows that reach as far as the noise; where that has no end, some way beyond the end that it has."""
     found = look(model, release, name, known)
     noise = found.reach
     end = np.where(np.isfinite(noise.low), noise.low, np.where(np.isfinite(noise.high), noise.high, 0))
-    some = Reach(np.maximum(np.floor(end / 2) - SOME, found.least), 2 * end + SOME)
+    some = WindowEnds(np.maximum(np.floor(end / 2) - SOME, found.least), 2 * end + SOME)
     reach = noise.bounded_by(some)
-    nothing = Reach(np.maximum(np.zeros_like(end), found.least), np.zeros_like(end))
+    nothing = WindowEnds(np.maximum(np.zeros_like(end), found.least), np.zeros_like(end))
     return make_windows(model, release, name, known, reach.where(found.seen, nothing), found), found
 
 
@@ -199,7 +199,7 @@ def fit_windows(
     model: Model,
     release: Microdata,
     windows: Windows,
-    found: Look,
+    found: ReleasedDensity,
     parameters: Parameters,
     most: float,
     finish: Callable[[Windows], Terms],
@@ -213,7 +213,7 @@ def fit_windows(
     draws = np.asarray(draw_numbers.unoptimized(model, name, release.n, jax.random.key(0), parameters))
     own, noise = expected_reach(draws, found.least), found.reach
     closed = noise.bounded_by(own)
-    nothing = Reach(np.maximum(np.zeros_like(own.low), found.least), np.zeros_like(own.low))
+    nothing = WindowEnds(np.maximum(np.zeros_like(own.low), found.least), np.zeros_like(own.low))
     narrower = own.where(own.high - own.low < closed.high - closed.low, closed)
     reach, wider, terms, first = narrower, closed.hull(own), None, windows
     for _ in range(MOST_TRIES):
@@ -269,14 +269,16 @@ def measure(model: Model, terms: Terms, parameters: Parameters) -> Array:
     return jax.lax.map(lambda one: terms.left_out(model, one), parameters)
 
 
-def length_of(reach: Reach) -> int:
+def length_of(reach: WindowEnds) -> int:
     """How long windows are that reach so far: one of four lengths between powers of two, or a multiple of `STEP`."""
     width = int(np.max(reach.high - reach.low)) + 1
     step = max(STEP, 2 ** (width.bit_length() - 3))
     return -(-width // step) * step
 
 
-def make_windows(model: Model, release: Microdata, name: str, known: Records, reach: Reach, found: Look) -> Windows:
+def make_windows(
+    model: Model, release: Microdata, name: str, known: Records, reach: WindowEnds, found: ReleasedDensity
+) -> Windows:
     """The windows that reach so far; all are as long as the longest."""
     low = reach.low.astype(np.int64)
     width = length_of(reach)

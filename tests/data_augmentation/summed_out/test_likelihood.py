@@ -17,7 +17,7 @@ from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.summed_out import likelihood as likelihood_module, try_sum_out, windows
 from dpjax.data_augmentation.summed_out.likelihood import error_of_thinning
 from dpjax.data_augmentation.summed_out.rows import group_records
-from dpjax.data_augmentation.summed_out.windows import Reach, first_windows, make_windows, thin_windows
+from dpjax.data_augmentation.summed_out.windows import WindowEnds, first_windows, make_windows, thin_windows
 from dpjax.release.microdata import as_microdata
 
 EXPOSURE = np.array([2.0, 0.5, 8.0])
@@ -84,7 +84,7 @@ def test_windows_that_are_too_small_on_purpose_are_reported(model, counts):
     people = as_microdata(counts)
     known = people.hold(model.sample_records(jax.random.key(0), at(3.0), 3))
     windows, look = first_windows(model, people, "y", known)
-    few = make_windows(model, people, "y", known, Reach(np.array([3, 0, 20]), np.array([9, 5, 25])), look)
+    few = make_windows(model, people, "y", known, WindowEnds(np.array([3, 0, 20]), np.array([9, 5, 25])), look)
     exact, found = enumerated(3.0), np.asarray(windows.left_out(model, at(3.0)))
     assert np.all(found < 1e-6)
     inside = (np.asarray(few.low)[:, None] <= NUMBERS) & (np.asarray(few.low)[:, None] + 8 > NUMBERS)
