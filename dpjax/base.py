@@ -16,6 +16,7 @@ from dpjax._util.lazy import lazy_names
 from dpjax._util.printing import MAX_LINES, Printed
 from dpjax._util.pytree import Given, PyTree, static
 from dpjax._util.words import describe_model
+from dpjax.domain import Domain, domain_by
 
 if TYPE_CHECKING:
     from blackjax.base import SamplingAlgorithm
@@ -311,6 +312,11 @@ class Model(Printed, PyTree, abstract=True):
         return None
 
     @property
+    def domain(self) -> Domain:
+        """What records can be if it is finite; else the discrete fields among others, as far as they are listed."""
+        return domain_by(self.support, self.mixed.levels if self.has("mixed") else self.discrete_support)
+
+    @property
     def num_records(self) -> int | None:
         """The only number of records that the model describes, such as that of its known covariates; None for any.
 
@@ -390,7 +396,7 @@ class Model(Printed, PyTree, abstract=True):
         return "\n".join([type(self).__name__, *lines][:MAX_LINES])
 
 
-NOT_GIVEN = ("has", "log_joint", "describe", "of_records", "record_covariates", "level_names", "entry_labels")
+NOT_GIVEN = ("has", "domain", "log_joint", "describe", "of_records", "record_covariates", "level_names", "entry_labels")
 """What a model says with its other members, and what goes with arrays or names: a model of functions has none."""
 
 MEMBERS = tuple(name for name in vars(Model) if not name.startswith("_") and name not in NOT_GIVEN)

@@ -10,7 +10,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-__all__ = ["LARGEST_DOMAIN", "UNLISTED", "Domain", "LevelNumbers", "listed_by"]
+__all__ = ["LARGEST_DOMAIN", "Domain", "LevelNumbers", "domain_by"]
+
+Lists = Callable[[], dict[str, Any]]
+"""What lists records, or some of their fields, with one leading axis."""
 
 LARGEST_DOMAIN = 100_000
 """Largest number of possible records that are listed."""
@@ -70,7 +73,7 @@ class Domain:
     levels: tuple[tuple[str, ...], ...] | None = None
     possible: tuple[int, ...] | None = None
     numbers: tuple[LevelNumbers, ...] | None = None
-    lists: Callable[[], dict[str, Any]] | None = None
+    lists: Lists | None = None
     is_finite: bool = True
 
     def __call__(self) -> dict[str, Any]:
@@ -151,13 +154,15 @@ class Domain:
         return jnp.zeros(self.num_cells, values.dtype).at[self.places].set(values)
 
 
-UNLISTED = Domain((), (), lists=dict, is_finite=False)
-"""The domain of records of which nothing is listed."""
+def domain_by(whole: Lists | None, other: Lists | None) -> Domain:
+    """The domain of the records that a function lists, or else of the fields that another one lists, if there is one.
 
-
-def listed_by(lists: Callable[[], dict[str, Any]]) -> Domain:
-    """The domain of the records that a function lists, which may be a domain itself."""
-    if isinstance(lists, Domain):
-        return lists
-    shapes = jax.eval_shape(lists)
-    return Domain(tuple(shapes), tuple({leaf.shape[0] for leaf in jax.tree.leaves(shapes)}), lists=lists)
+    The functions may be domains themselves.
+    """
+    lists = other if whole is None else whole
+    if lists is None:
+        return Domain((), (), lists=dict, is_finite=False)
+    if not isinstance(lists, Domain):
+        shapes = jax.eval_shape(lists)
+        lists = Domain(tuple(shapes), tuple({leaf.shape[0] for leaf in jax.tree.leaves(shapes)}), lists=lists)
+    return replace(lists, is_finite=whole is not None)

@@ -13,7 +13,6 @@ from dpjax.clt.moments import Source
 from dpjax.data_augmentation.records.unknown_number import check_model_of_any_number
 from dpjax.domain import LARGEST_DOMAIN
 from dpjax.models.checks import check_fit
-from dpjax.models.domains import domain_of
 from dpjax.models.positions import check_derived
 from dpjax.models.record_noise import has_scores
 from dpjax.models.simulation import parameter_shapes, position_shapes
@@ -89,9 +88,9 @@ def default_points(source: Source) -> int:
 
 def check_size(model: Model, source: Source, num_points: int) -> None:
     """Raise if there are too many records to sum over, of all levels of discrete fields at each point."""
-    if source.points != "mixed" or num_points * domain_of(model).size <= LARGEST_DOMAIN:
+    if source.points != "mixed" or num_points * model.domain.size <= LARGEST_DOMAIN:
         return
-    given = f"{num_points} points, each with all {domain_of(model).size} combinations of the discrete fields"
+    given = f"{num_points} points, each with all {model.domain.size} combinations of the discrete fields"
     remedy = "Pass fewer points, whose error is measured; or use dpjax.sample."
     fail("num_points", given, f"at most {LARGEST_DOMAIN} records in all", remedy)
 
@@ -120,7 +119,7 @@ def declared_moments(model: Model, release: Any) -> tuple[bool, bool]:
 
 def find_points(model: Model) -> str | None:
     """The points over which records' contributions can be summed, or None."""
-    if domain_of(model).is_finite:
+    if model.domain.is_finite:
         return "support"
     if model.count_field is not None:
         return "counts"

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.clt.number import reference_number
-from dpjax.models.domains import domain_of
 from dpjax.models.record_noise import num_rows, records_at
 from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics.linear_algebra import product
@@ -64,7 +63,7 @@ def make_points(key: Key, model: Model, source: Source, num_points: int, refinem
 def is_small(model: Model, release: Release, source: Source, rule: Any) -> bool:
     """Whether some hundred moments take less time to compute by a program compiled quickly than that one saves."""
     num_points = 1 if source.is_exact else len(jax.tree.leaves(rule)[-1])
-    num_points *= domain_of(model).size if source.points in ("support", "mixed") else 1
+    num_points *= model.domain.size if source.points in ("support", "mixed") else 1
     return num_points * (1 if model.exchangeable else release.n) * release.value.size**2 <= FEW_PRODUCTS
 
 
@@ -166,7 +165,7 @@ class FieldPairs(NamedTuple):
 
 def pair_points(model: Model, rule: Rule) -> FieldPairs:
     """All pairs of a point of the rule and a combination of levels."""
-    domain, number = domain_of(model), rule.weights.size
+    domain, number = model.domain, rule.weights.size
     tiled = jax.tree.map(lambda leaf: jnp.tile(leaf, (number, *[1] * (leaf.ndim - 1))), domain())
     return FieldPairs(jnp.repeat(rule.points, domain.size, axis=1), jnp.repeat(rule.weights, domain.size), tiled)
 
@@ -247,7 +246,7 @@ def loop_points(model: Model, source: Source, rule: Any) -> Any:
 def listed_records(model: Model, source: Source, rule: Any) -> Records:
     """The records that are summed over [q]: all possible ones, or the counts up to a bound."""
     if source.points == "support":
-        return domain_of(model)()
+        return model.domain()
     assert model.count_field is not None
     return {model.count_field: rule}
 
@@ -256,7 +255,7 @@ def known_fields(model: Model, n: int) -> Records:
     """The fields of n records that are fixed, such as known covariates."""
     shapes = parameter_shapes(model)
     parameters = jax.tree.map(lambda leaf: jnp.ones(leaf.shape, leaf.dtype), shapes)
-    domain = domain_of(model)
+    domain = model.domain
     drawn = set(domain.fields) if domain.is_finite else {model.count_field}
     records = model.sample_records(jax.random.key(0), parameters, n)
     return {name: field for name, field in records.items() if name not in drawn}

@@ -27,7 +27,6 @@ from dpjax.likelihood.surface import Surface
 from dpjax.mcmc.starts import starts_by
 from dpjax.mechanisms.smoothed import smoothed
 from dpjax.models.checks import check_fit
-from dpjax.models.domains import domain_of
 from dpjax.models.positions import check_derived, check_parameters
 from dpjax.models.simulation import parameter_shapes
 from dpjax.models.unconstrained import to_vector
@@ -142,7 +141,7 @@ def counts_fit(model: Model, release: PrivateRelease) -> bool:
     """Whether how many records take each value can be imputed, and these are fewer than the records."""
     if find_obstacle(model, release):
         return False
-    return prefers_counts(model, release) or domain_of(model).size <= release.n
+    return prefers_counts(model, release) or model.domain.size <= release.n
 
 
 def choose_latent(model: Model, release: PrivateRelease, imputation: Imputation | str | None) -> Problem:

@@ -14,7 +14,6 @@ from dpjax._util.validation import fail, is_refusal, is_traced, name_of, summari
 from dpjax.base import MEMBERS, REQUIRED, Model, Records
 from dpjax.models.arguments import is_numeric
 from dpjax.models.data_sets import check_names_free
-from dpjax.models.domains import domain_of
 from dpjax.models.integer_noise import check_integer_noise
 from dpjax.models.losses import check_losses
 from dpjax.models.simulation import position_shapes
@@ -194,7 +193,7 @@ def check_conjugate(model: Model, key: Any, parameters: Any) -> None:
     """Check the sums of counts, and the update and density of the parameters given these."""
     if not model.has("conjugate"):
         return
-    domain = domain_of(model)
+    domain = model.domain
     if not domain.is_finite:
         expected, remedy = "a function, because conjugate is given", "List the possible records."
         fail("Model.support", "None", expected, remedy)
@@ -310,7 +309,7 @@ def check_fit(model: Model, release: Any) -> None:
 
 def check_categories(model: Model, statistic: Any) -> None:
     """Raise if a table has categories that no record of the model takes; additional values of records are allowed."""
-    domain = domain_of(model)
+    domain = model.domain
     support = domain()
     for part in statistic.statistics if isinstance(statistic, Stacked) else (statistic,):
         if isinstance(part, Cells) and not is_traced(support):
@@ -329,7 +328,7 @@ def check_level_names(model: Model, release: Any) -> None:
 def check_channel(model: Model, release: Any) -> None:
     """Raise if records have categories that their channel does not know, and which it would make impossible."""
     size = release.mechanism.sums.categories
-    support = {} if size is None else domain_of(model)()
+    support = {} if size is None else model.domain()
     if size is None or release.field not in support or is_traced(support):
         return
     values = np.asarray(support[release.field])

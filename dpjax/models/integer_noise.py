@@ -22,7 +22,6 @@ from dpjax._util.traced import propagate
 from dpjax._util.validation import fail, is_traced, name_of
 from dpjax.base import Array, Model, Records
 from dpjax.mechanisms.base import Mechanism, parts_of
-from dpjax.models.domains import domain_of
 from dpjax.models.simulation import draw_position
 from dpjax.release import PrivateRelease
 from dpjax.release.unknown_count import is_unknown
@@ -129,7 +128,7 @@ def is_integer(model: Model, n: int, contribution: Contribution, record: Records
 
 def is_integer_on_records(model: Model, n: int, contribution: Contribution, record: Records) -> bool:
     """Whether a function of one record is integer on the possible records, or on drawn ones."""
-    support = domain_of(model)()
+    support = model.domain()
     complete = set(support) == set(record)
     records = support if complete else draw_records(model, NUM_PARAMETERS, min(n, MAX_RECORDS), jax.random.key(0))
     if is_traced(records):

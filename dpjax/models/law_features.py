@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Model
-from dpjax.models.domains import domain_of
 from dpjax.models.law_moves import LawFacts, LawState, record_numbers
 from dpjax.models.unconstrained import to_vector
 from dpjax.numerics.linear_algebra import product
@@ -132,7 +131,7 @@ def number_names(tree: Any, axes: int) -> Iterator[str]:
 
 def find_facts(model: Model, states: LawState) -> LawFacts:
     """What some states [draw, ...] tell of each number of a record."""
-    listed = domain_of(model)()
+    listed = model.domain()
     leaves = [(name, leaf) for name, field in sorted(states.records.items()) for leaf in jax.tree.leaves(field)]
     free, whole = [], []
     for name, leaf in leaves:

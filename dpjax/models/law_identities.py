@@ -11,7 +11,6 @@ from jax.scipy.stats import norm
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameters, Records
-from dpjax.models.domains import domain_of
 from dpjax.models.law_moves import LawState, record_numbers
 from dpjax.models.programs import jit_model
 from dpjax.models.unconstrained import to_vector
@@ -136,7 +135,7 @@ def compute_at(key: Key, model: Model, state: LawState) -> dict[str, list[Pair]]
         mean, scale = model.normal_field(parameters)
         (field,) = jax.tree.leaves(records)
         found["normal_field"] = [(norm.logpdf(field, mean, scale), density)]
-    if model.has("conjugate") and is_short(support := domain_of(model)()):
+    if model.has("conjugate") and is_short(support := model.domain()):
         by_counts = of_counts(model.conjugate(), places_of(support, records), parameters)
         found["conjugate"] = [(by_counts, prior + jnp.sum(density))]
     return found
@@ -160,7 +159,7 @@ def places_of(levels: Records, records: Records) -> Array:
 
 def at_levels(model: Model, state: LawState) -> dict[str, list[Pair]]:
     """Every record that is drawn is listed once, and the probabilities of all records add up to 1."""
-    domain = domain_of(model)
+    domain = model.domain
     levels = domain()
     if not levels or not is_short(levels):
         return {}

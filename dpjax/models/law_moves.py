@@ -13,7 +13,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.models.domains import domain_of
 from dpjax.models.record_noise import has_scores, normal_scores, weigh_noise
 from dpjax.models.simulation import draw_position
 from dpjax.models.unconstrained import to_vector
@@ -180,7 +179,7 @@ def move_by_joint(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tupl
 def move_records(key: Key, model: Model, facts: LawFacts, draws: Draws) -> tuple[LawState, LawState]:
     """Each record moves given the parameters: its listed fields by their densities, then its other numbers."""
     level_key, number_key = jax.random.split(key)
-    levels, moved = domain_of(model)(), draws.state
+    levels, moved = model.domain(), draws.state
     if levels:
         moved = LawState(moved.parameters, draw_listed(level_key, model, levels, moved))
     if set(moved.records) - set(levels):

@@ -16,7 +16,6 @@ import numpy as np
 from dpjax._util.validation import check_key, fail
 from dpjax.base import Key, Model
 from dpjax.models.checks import check_model
-from dpjax.models.domains import domain_of
 from dpjax.models.law_features import Label, Scales, features, find_facts, find_scales, labels_of
 from dpjax.models.law_identities import check_identities, rounding
 from dpjax.models.law_moves import MOST_LEVELS, MOVES, LawFacts, LawState, MoveComparison, draw_all
@@ -93,7 +92,7 @@ def check(key: Key, model: Model) -> dict[str, float]:
     check_identities(identity_key, model, states)
     scales = find_scales(np.random.default_rng(np.asarray(jax.random.key_data(sum_key))), model, states)
     facts = find_facts(model, states)
-    domain = domain_of(model)
+    domain = model.domain
     numbers *= min(domain.size, MOST_LEVELS) if domain.is_finite else 1
     count = int(np.clip(MOST_NUMBERS // numbers, BATCH, NUM_STATES))
     leaves = jax.tree.leaves(shapes.parameters)

@@ -12,7 +12,6 @@ from dpjax._util.validation import check_key, check_share, fail, name_of
 from dpjax.base import Array, Key, Records
 from dpjax.data_augmentation.counts.least_squares import estimate_counts, sums_of, variances_of
 from dpjax.mechanisms.base import parts_of
-from dpjax.models.domains import domain_of
 from dpjax.models.simulation import GibbsState, parameter_shapes
 from dpjax.plot.style import (
     OTHER,
@@ -96,7 +95,7 @@ def plot_table(
 
 def check_table(posterior: Posterior) -> tuple[Release, Records]:
     """The release and the possible records [c], or an error if it is not a noisy sum or the model has no support."""
-    release, domain = posterior.release, domain_of(posterior.model)
+    release, domain = posterior.release, posterior.model.domain
     summed = noisy_sum_of(release)
     if summed is None:
         given = f"a {type(release).__name__} of {', '.join(name_of(part.mechanism) for part in release.parts)}"

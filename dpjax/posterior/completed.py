@@ -23,7 +23,6 @@ from dpjax.data_augmentation.problem import Problem
 from dpjax.data_augmentation.records.unknown_number import DataSetSum
 from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out
 from dpjax.models.data_sets import NUMBER
-from dpjax.models.domains import domain_of
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, parameter_shapes
 from dpjax.posterior.further import draw_further, spacing_of
@@ -271,7 +270,7 @@ def as_data_sets(problem: Problem, parameters: Parameters, records: Records) -> 
     model, statistic = problem.given_model, getattr(problem.release, "statistic", None)
     if isinstance(statistic, TableSums):
         counts = records[COUNTS][:, 0].astype(int)
-        support = {name: np.asarray(leaf) for name, leaf in domain_of(model)().items()}
+        support = {name: np.asarray(leaf) for name, leaf in model.domain().items()}
         return DataSets("completed", parameters, support, counts, counts.sum(axis=1))
     if isinstance(statistic, DataSetSum):
         rows = {name: leaf[:, 0] for name, leaf in records.items() if name != NUMBER}

@@ -20,7 +20,6 @@ from dpjax.diagnostics.warnings import (
     warn_of_poor_mixing,
     with_runs,
 )
-from dpjax.models.domains import domain_of
 from dpjax.models.simulation import free_numbers
 
 if TYPE_CHECKING:
@@ -137,7 +136,7 @@ def advise(posterior: "Posterior") -> str:
 def lacks_interweaving(posterior: "Posterior") -> bool:
     """Whether interweaving is off though it may help; for records with few values its cost outweighs its gain."""
     plan = posterior.plan
-    if plan is None or plan.interweave or domain_of(posterior.model).is_finite:
+    if plan is None or plan.interweave or posterior.model.domain.is_finite:
         return False
     second_step = posterior.problem.second_step
     return second_step is not None and second_step.by_default()

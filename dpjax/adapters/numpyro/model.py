@@ -27,7 +27,6 @@ from dpjax.adapters.numpyro.trace import SiteLayout, draw, given, trace_statemen
 from dpjax.base import Array, Key, MixedRecords, Model, NonCentred, Parameters, Records
 from dpjax.domain import Domain
 from dpjax.models.checks import check_model
-from dpjax.models.domains import domain_of
 from dpjax.models.programs import jit_model
 from dpjax.numerics.cells import count_cells
 
@@ -263,20 +262,20 @@ class NumPyroModel(ModelDensities):
     @property
     def is_tallied(self) -> bool:
         """Whether the likelihood takes each of a few possible records once."""
-        domain, is_free = domain_of(self), self.exchangeable and not self.layout.fixed
+        domain, is_free = self.domain, self.exchangeable and not self.layout.fixed
         return is_free and domain.is_finite and domain.size <= LARGEST_SUMMARY
 
     def summarize(self, records: Records) -> Any:
         """How often each record occurs, for records that can be counted."""
         if self.is_tallied:
-            domain = domain_of(self)
+            domain = self.domain
             return count_cells(domain.cell(records), domain.size)
         return tally(self.layout.fields[0], records) if self.facts.has_shared_counts else super().summarize(records)
 
     def log_likelihood(self, parameters: Parameters, summary: Any) -> Array:
         """The log-density [] of all records by that summary, which is the count of each possible one [c] if tallied."""
         if self.is_tallied:
-            density = self.log_density(parameters, domain_of(self)())
+            density = self.log_density(parameters, self.domain())
             return jnp.sum(jnp.where(summary > 0, summary * density, 0.0))
         if self.facts.has_shared_counts:
             return build_log_likelihood(self.layout, self.log_density)(parameters, summary)
@@ -326,7 +325,7 @@ def check_total(model: NumPyroModel) -> None:
 @jit_model
 def total_probabilities(model: Model, keys: Key) -> Array:
     """The sum [draw] of the probabilities of all possible records, at draws from the prior."""
-    records = domain_of(model)()
+    records = model.domain()
     return jax.vmap(lambda key: jnp.sum(jnp.exp(model.log_density(model.sample_prior(key), records))))(keys)
 
 

@@ -22,7 +22,6 @@ from dpjax.domain import LARGEST_DOMAIN
 from dpjax.mechanisms import Gaussian, Independent
 from dpjax.mechanisms.base import Mechanism, parts_of
 from dpjax.models.data_sets import NUMBER, take_number
-from dpjax.models.domains import domain_of
 from dpjax.models.programs import jit_model
 from dpjax.models.same_parameters import SameParameters
 from dpjax.models.simulation import position_shapes
@@ -62,7 +61,7 @@ def find_obstacle(model: Model, release: PrivateRelease) -> tuple[str, str, str]
     summed = release.summed
     if release.fields or summed is None:
         return f"a {type(release).__name__}", "a release of one summed value", remedy
-    domain = domain_of(model)
+    domain = model.domain
     if not domain.is_finite:
         expected = f"a model whose records take at most {LARGEST_DOMAIN} possible values, which its `support` lists"
         return "a model of records without a listed support", expected, remedy
@@ -115,7 +114,7 @@ def prefers_counts(model: Model, release: PrivateRelease) -> bool:
     """Whether counts can stand for the records, and are cheaper or the only latent data that fit."""
     if find_obstacle(model, release):
         return False
-    summed, num_cells = release.summed, domain_of(model).size
+    summed, num_cells = release.summed, model.domain.size
     parts = [mechanism for mechanism, _ in parts_of(summed.mechanism, len(summed.value))]
     if any(part.sums.known or part.sums.reveals for part in parts) or is_unknown(release):
         return True
@@ -231,7 +230,7 @@ def check_number(n: int | UnknownCount) -> None:
 def bind(model: Model, statistic: Any, n: int | UnknownCount, layout: CellLayout) -> tuple[Model, TableSums]:
     """The count model and the statistic, which is the same object for models that differ in their numbers alone."""
     with jax.ensure_compile_time_eval():
-        support = jax.tree.map(np.asarray, domain_of(model)())
+        support = jax.tree.map(np.asarray, model.domain())
         impossible, conjugate = find_impossible(model, support), conjugate_sums(model)
         structure = Structure(Frozen(support), Frozen(impossible), Frozen(conjugate), statistic, n, layout)
         statistic = lay_out(structure)

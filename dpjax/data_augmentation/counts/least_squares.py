@@ -11,7 +11,6 @@ from dpjax.base import Model, Records
 from dpjax.data_augmentation.counts.sums import contributions_of_cells
 from dpjax.mechanisms.base import parts_of, variance_of
 from dpjax.models.checks import check_fit
-from dpjax.models.domains import domain_of
 from dpjax.release import Release
 from dpjax.release.summed import noisy_sum_of
 from dpjax.release.unknown_count import is_unknown
@@ -83,7 +82,7 @@ def least_squares(model: Model, release: Release) -> LeastSquaresEstimate:
     if noisy_sum_of(release) is None:
         given = f"a {type(release).__name__} of {name_of(release.mechanism)}"
         fail("release", given, "a noisy sum", "Use tables, histograms and joint releases of them.", error=TypeError)
-    domain = domain_of(model)
+    domain = model.domain
     if not domain.is_finite:
         given = "a model whose records are not of finitely many kinds"
         fail("model", given, "a model with a support", "Use dpjax.sample.")

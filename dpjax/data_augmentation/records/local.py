@@ -14,7 +14,6 @@ import jax.numpy as jnp
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.mechanisms.base import draws_latent_normal
 from dpjax.mechanisms.spread import width
-from dpjax.models.domains import domain_of
 from dpjax.models.simulation import init_latent
 from dpjax.numerics import accept, decision_uniforms, proper_density, select_indices, tree_where
 from dpjax.release import LocalRelease
@@ -35,7 +34,7 @@ NOISE_WIDTHS = 6
 
 def build_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     """A kernel that leaves p(records | parameters, release) invariant: exact draws if possible, else Metropolis."""
-    domain = domain_of(model)
+    domain = model.domain
     if domain.is_finite and domain.size <= MAX_SUPPORT:
         return build_finite_kernel(model, release)
     if model.has("normal_field") and draws_latent_normal(release.channel):
@@ -47,7 +46,7 @@ def build_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
 
 def build_finite_kernel(model: Model, release: LocalRelease) -> ImputationKernel:
     """Exact draws from p(records | parameters, release) by enumeration of the possible records [c]."""
-    support = domain_of(model)()
+    support = model.domain()
     # The channel does not change: its log-densities [n, c] are computed once, when the kernel is built.
     log_channel = release.log_densities_of_support(support)
 

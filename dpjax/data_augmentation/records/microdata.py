@@ -28,7 +28,6 @@ from dpjax.data_augmentation.records.local import MAX_SUPPORT
 from dpjax.data_augmentation.records.proposals import check_noisy
 from dpjax.data_augmentation.records.whole_numbers import check_density_falls
 from dpjax.mechanisms.base import draws_latent_normal
-from dpjax.models.domains import domain_of
 from dpjax.models.simulation import init_latent, parameter_shapes, position_shapes
 from dpjax.numerics import accept, decision_uniforms, leading_size, proper_density, select_indices, tree_where
 from dpjax.release import Microdata, Release
@@ -126,7 +125,7 @@ def split_hidden(
     model: Model, release: Microdata, hidden: dict[str, Any]
 ) -> tuple[list[Records], dict[str, jax.ShapeDtypeStruct]]:
     """The possible values of hidden fields, for groups of these, and the other hidden fields."""
-    domain = domain_of(model)
+    domain = model.domain
     if domain.is_finite and domain.size <= MAX_SUPPORT:
         return [domain()], {}
     groups = list(group_levels(list_levels(model, release, hidden)))
@@ -159,7 +158,7 @@ def list_levels(model: Model, release: Microdata, hidden: dict[str, Any]) -> lis
     """The possible values [c] of hidden fields: those that the model lists together, and of others by their channel."""
     # What the model's code lists without its numbers is known while a program is traced, and then can be shortened.
     with jax.ensure_compile_time_eval():
-        levels = domain_of(model)()
+        levels = model.domain()
     found = [distinct({name: leaf for name, leaf in levels.items() if name in hidden}, levels)] if levels else []
     for name, leaf in hidden.items():
         if name in levels:

@@ -12,7 +12,6 @@ from dpjax.base import Model
 from dpjax.domain import Domain, LevelNumbers
 from dpjax.models import categorical, naive_bayes, normal
 from dpjax.models.checks import check_fit
-from dpjax.models.domains import domain_of
 from dpjax.models.priors import NormalPrior
 
 FORBIDDEN = np.array([[[1, 1, 0], [1, 0, 1]]], bool)
@@ -68,7 +67,7 @@ CASES: dict[str, tuple[Callable[[], Model], bool, dict]] = {
 def test_a_domain_lists_what_records_can_be(name: str) -> None:
     """Finite or not, its fields, its size and its records agree with each other and with the model."""
     build, is_finite, listed = CASES[name]
-    domain = domain_of(build())
+    domain = build().domain
     assert domain.is_finite == is_finite
     assert set(domain.fields) == set(listed)
     assert domain.size == (len(next(iter(listed.values()))) if listed else 1)
