@@ -15,14 +15,22 @@ from dpjax.numerics.quadrature import make_rule
 from dpjax.statistics import gram, histogram, scaled, stacked, total
 
 SCORES = Source((False, False), "scores")
+
+
 REGRESSION = dpjax.models.linear_regression(
     covariate_mean=[0.5, -0.3],
     covariate_cov=[[1.0, 0.8], [0.8, 2.0]],
     coef_prior=dpjax.models.NormalPrior(0.0, 2.0),
     noise_variance=0.5,
 )
+
+
 COEFFICIENTS = {"coef": jnp.array([0.3, 1.0, -2.0])}
+
+
 GRAM = gram(lower=(-1, -2), upper=(1.5, 1), response=(-2, 3))
+
+
 NORMAL = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 3.0), 4.0)
 
 
@@ -81,16 +89,6 @@ def test_a_histogram_of_normal_records_has_its_probabilities():
 @pytest.mark.parametrize("statistic", [lambda record: record["y"][None] ** 3, total("z")])
 def test_moments_of_other_statistics_are_not_known(statistic):
     assert NORMAL.statistic_moments({"mean": jnp.array(0.5)}, statistic) is None
-
-
-@pytest.mark.parametrize(("dim", "num_points"), [(1, 5), (1, 64), (2, 100), (3, 1_000), (4, 1_024)])
-def test_rules_have_the_moments_of_normal_numbers(dim, num_points):
-    points, weights = map(np.asarray, make_rule(jax.random.key(3), dim, num_points))
-    assert points.shape == (dim, weights.size)
-    tolerance = 2e-2 if dim > 3 else 1e-5
-    np.testing.assert_allclose(np.sum(weights), 1, rtol=1e-5)
-    np.testing.assert_allclose(points @ weights, 0, atol=tolerance)
-    np.testing.assert_allclose((points * weights) @ points.T, np.eye(dim), atol=4 * tolerance)
 
 
 def logistic(n: int, x: np.ndarray) -> None:
@@ -159,6 +157,8 @@ def poisson(n: int, x: np.ndarray | None = None) -> None:
 
 
 COUNTS = Source((False, False), "counts")
+
+
 COVARIATES = [None, np.linspace(0.8, 1.2, 5)]
 
 

@@ -9,22 +9,29 @@ from scipy import stats
 import dpjax
 from dpjax import models, statistics
 from dpjax.coupling import coupled_gibbs
-from dpjax.coupling.pairs import CoupledSweepState, RecordPair, update_flags
-from dpjax.coupling.relabel import Relabelling, exchange
+from dpjax.coupling.pairs import RecordPair
 from dpjax.coupling.sweeps import log_acceptance, sweep
 from dpjax.data_augmentation.records.imwg import random_sweep, systematic_sweep
 from dpjax.data_augmentation.records.soma import choose_place
-from dpjax.exchangeable.sweeps import Decision, Innovations, SweepState, make_placement
+from dpjax.exchangeable.sweeps import Innovations, make_placement
 from dpjax.exchangeable.targets import SummedTarget
 from tests.coupling.pairs import run_pairs
 from tests.tools.perfect_start import REJECT, noise_p_value, parameter_p_value
 
 N = 5
+
+
 NORMAL = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=models.InverseGammaPrior(4.0, 3.0))
+
+
 KNOWN = models.normal(mean_prior=models.NormalPrior(0.0, 1.0), variance=1.0)
+
+
 UNIFORM = models.beta(1.0, 1.0)._replace(
     sample_records=lambda key, parameters, n: {"y": jax.random.uniform(key, (n,), float)}
 )
+
+
 LAWS = {
     id(NORMAL): {
         "mean": lambda mean: (mean, stats.norm()),
@@ -32,9 +39,16 @@ LAWS = {
     },
     id(KNOWN): {"mean": lambda mean: (mean, stats.norm())},
 }
+
+
 TOTAL = dpjax.Release(jnp.zeros(1), dpjax.Laplace(0.4), statistics.total("y", -2.0, 2.0), N)
+
+
 BINS = dpjax.Release(jnp.zeros(3), dpjax.Laplace(0.4), statistics.histogram("y", (0.0, 0.2, 0.6, 1.0)), N)
+
+
 SUM = dpjax.Release(jnp.zeros(1), dpjax.Laplace(0.05), statistics.total("y", 0.0, 1.0), 3)
+
 
 CASES = {
     "soma": (UNIFORM, BINS, dpjax.soma(), {}),
@@ -44,6 +58,8 @@ CASES = {
     "imwg systematic": (KNOWN, TOTAL, dpjax.imwg(), {"parameters": "common"}),
     "imwg random": (UNIFORM, BINS, dpjax.imwg(scan="random"), {"relabel": "within"}),
 }
+
+
 QUICK = ("imwg random",)
 
 
@@ -168,43 +184,6 @@ def test_each_chain_makes_the_sweep_of_the_single_kernel(scan: str) -> None:
         np.testing.assert_allclose(info.acceptance_rate[side], report.acceptance_rate, atol=1e-10)
 
 
-@pytest.mark.parametrize("relabel", ["within", pytest.param("between", marks=pytest.mark.slow)])
-def test_relabelling_keeps_the_multiset_and_aligns_common_proposals(relabel: str) -> None:
-    """What differs from equal indices is the order of the second chain alone, and flagged records are equal."""
-    keys = jax.random.split(jax.random.key(9), 4)
-    records = [UNIFORM.sample_records(key, {}, N) for key in keys[:2]]
-    common = UNIFORM.sample_records(keys[2], {}, N)
-    proposals = RecordPair(common, common, jnp.ones(N, bool))
-    uniforms = jnp.linspace(0.1, 0.9, N)
-    start = RecordPair(*records, jnp.zeros(N, bool))
-    target = SummedTarget(BINS, N)
-
-    def end(relabelling: Relabelling | None) -> RecordPair:
-        placement = make_placement(dpjax.soma(), N)
-
-        def couple(u: jax.Array, key: jax.Array) -> RecordPair:
-            return sweep(target, start, proposals, placement, relabelling, Innovations(None, u, u), key)[0]
-
-        return jax.jit(couple)(uniforms, keys[3])
-
-    plain, pair = end(None), end(relabel)
-    for one in (plain, pair):
-        np.testing.assert_array_equal(one.first["y"][one.same], one.second["y"][one.same])
-    assert pair.same.sum() == len(np.intersect1d(pair.first["y"], pair.second["y"]))
-    np.testing.assert_array_equal(np.sort(pair.first["y"]), np.sort(plain.first["y"]))
-
-
-@pytest.mark.parametrize("accepted", [(False, False), (True, False), (False, True), (True, True)])
-@pytest.mark.parametrize("same_proposal", [False, True])
-def test_flags_are_those_of_what_was_written(accepted: tuple[bool, bool], same_proposal: bool) -> None:
-    """A flag that outlives its record makes pairs meet too soon, which few draws of short pairs tell."""
-    states = CoupledSweepState(None, None, jnp.array([True, False, True]))
-    one, other = (Decision(jnp.array(2), jnp.array(taken), jnp.zeros(())) for taken in accepted)
-    flags = update_flags(states, one, other, jnp.array(same_proposal))
-    expected = same_proposal if all(accepted) else not any(accepted)
-    np.testing.assert_array_equal(flags, [True, False, expected])
-
-
 def test_soma_accepts_as_often_in_a_pair() -> None:
     """The ratio of the single chain, whose tests say what it is."""
     log_weights, log_current = jnp.array([0.3, -2.0, 1.5]), jnp.array(0.8)
@@ -212,10 +191,3 @@ def test_soma_accepts_as_often_in_a_pair() -> None:
         index, _, rate = choose_place(log_weights, log_current, jnp.array(uniform), jnp.array(0.5))
         found = log_acceptance(log_weights[index], jax.nn.logsumexp(log_weights), log_current)
         np.testing.assert_allclose(found, jnp.log(rate), atol=1e-5)
-
-
-def test_an_exchange_moves_a_record_with_what_it_adds() -> None:
-    """A chain whose records are not those that were summed keeps its flags, its sum and its length."""
-    state = SweepState(jnp.zeros(1), jnp.zeros(()), jnp.array([[5.0, 6.0, 7.0]]), jnp.array([4, 1, 2]))
-    moved = exchange(state, jnp.array(0), jnp.array(2))
-    assert (moved.columns.tolist(), moved.source.tolist()) == ([[7.0, 6.0, 5.0]], [2, 1, 4])

@@ -141,7 +141,12 @@ MUTANTS = (
         "adapters/numpyro/truncation.py",
         "return inner.base_dist.log_prob(value) - interval.high - log_mass(interval.high - interval.low)",
         "return inner.base_dist.log_prob(value)",
-        ("adapters/numpyro/test_twins.py", "adapters/numpyro/test_tails.py", "adapters/numpyro/test_small_shapes.py"),
+        (
+            "adapters/numpyro/test_twins.py",
+            "adapters/numpyro/test_tails.py",
+            "adapters/numpyro/test_small_shapes.py",
+            "adapters/numpyro/test_truncation.py",
+        ),
     ),
     Mutant(
         "A program is known without the constants inside it",

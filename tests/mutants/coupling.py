@@ -91,14 +91,14 @@ MUTANTS = (
         "coupling/pairs.py",
         "same_proposal, states.same & ~(wrote_one | wrote_other))",
         "same_proposal, states.same & ~(wrote_one & wrote_other))",
-        KERNELS,
+        ("coupling/test_pairs.py",),
     ),
     Mutant(
         "Relabelling moves what records add and not the records",
         "coupling/relabel.py",
         "return state._replace(columns=swap(state.columns), source=swap(state.source))",
         "return state._replace(columns=swap(state.columns))",
-        KERNELS,
+        ("coupling/test_relabel.py",),
     ),
     Mutant(
         "The rest of a maximal coupling is not thinned",

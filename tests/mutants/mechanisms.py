@@ -208,7 +208,7 @@ MUTANTS = (
         "mechanisms/histogram.py",
         "(1 - self.weight) * num_bins * counts / n + self.weight",
         "(1 - self.weight) * counts / n + self.weight",
-        ("mixture/test_channels.py",),
+        ("mechanisms/test_histogram.py",),
     ),
     Mutant(
         "The calibration of Gaussian noise returns the broken end of its bracket",
@@ -229,7 +229,7 @@ MUTANTS = (
         "mechanisms/wavelet.py",
         "return 2 * (2 ** ((level + 1) / 2) - 1) / (sqrt(2) - 1)",
         "return (2 ** ((level + 1) / 2) - 1) / (sqrt(2) - 1)",
-        ("mixture/test_channels.py",),
+        ("mechanisms/test_wavelet.py",),
     ),
     Mutant(
         "The power of the ratios that a sum of discrete Laplaces needs is one too low",

@@ -112,14 +112,14 @@ MUTANTS = (
         "models/bijections.py",
         "return jnp.sum(jax.nn.log_softmax(append_zero(ratios), axis=-1))",
         "return jnp.sum(jax.nn.log_softmax(append_zero(ratios), axis=-1)[..., :-1])",
-        IDENTITIES,
+        ("models/test_bijections.py",),
     ),
     Mutant(
         "A covariance's Jacobian counts its diagonal backwards",
         "models/bijections.py",
         "jnp.sum(jnp.arange(dim + 1, 1, -1, dtype=float) * vector[:dim])",
         "jnp.sum(jnp.arange(2, dim + 2, dtype=float) * vector[:dim])",
-        IDENTITIES,
+        ("models/test_bijections.py",),
     ),
     Mutant(
         "A clamped mean is corrected at the wrong bound",

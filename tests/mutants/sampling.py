@@ -83,7 +83,7 @@ MUTANTS = (
         "mcmc/run.py",
         "rest = num_warmup - next_step(segments)",
         "rest = num_warmup - next_step(segments) + 1",
-        ("mcmc/test_starts.py",),
+        ("mcmc/test_run.py",),
     ),
     Mutant(
         "What a sweep keeps is taken for that of a thinned draw",
@@ -153,7 +153,7 @@ MUTANTS = (
         "data_augmentation/counts/joint_moves.py",
         "gained = jnp.maximum(jnp.exp(new) - jnp.exp(old), 0.0)",
         "gained = jnp.exp(new)",
-        MOVES,
+        ("data_augmentation/counts/test_joint_moves.py",),
     ),
     Mutant(
         "A joint move forgets the prior of the parameters",

@@ -75,7 +75,7 @@ MUTANTS = (
         "statistics/clipped.py",
         "return jnp.where(is_finite, scaled, jnp.zeros_like(value))",
         "return scaled",
-        VALUES,
+        ("private/releases/test_release.py",),
     ),
     Mutant(
         "The sensitivity of clipped vectors is half",

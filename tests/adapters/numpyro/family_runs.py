@@ -67,7 +67,7 @@ def run(name: str) -> Run:
         words.append((form.description, form.log_density is None))
         noise = form.noise(key, value)
         tilt = jnp.zeros(N)
-        # Noise with a component that is drawn is not a function of the value; see `test_normal_mixtures`.
+        # Noise with a component that is drawn is not a function of the value; see `test_mixtures`.
         if form.log_density is not None and name in CONTINUOUS and noise.shape == value.shape:
             slope = jax.jvp(form.value, (noise,), (jnp.ones_like(noise),))[1]
             tilt = log_density(on_floats(law), value) + jnp.log(jnp.abs(slope)) - form.log_density(noise)

@@ -12,8 +12,7 @@ from scipy import stats
 
 import dpjax
 from dpjax import models
-from dpjax.adapters.numpyro.forms import draw_parameter, form_of
-from dpjax.adapters.numpyro.truncation import log_density
+from dpjax.adapters.numpyro.forms import form_of
 from dpjax.data_augmentation.records.proposals import build_proposal
 from dpjax.numerics import decision_uniforms
 from tests.conftest import FLOAT32
@@ -100,36 +99,6 @@ def test_counts_of_millions_have_noise() -> None:
     np.testing.assert_allclose(drawn["y"], 3e6, rtol=0.01)
 
 
-@pytest.mark.parametrize(
-    ("law", "value"),
-    [
-        (dist.Bernoulli(probs=0.3), 2),
-        (dist.Categorical(probs=jnp.ones(3) / 3), 7),
-        (dist.Binomial(5, probs=0.3), 6),
-        (dist.Poisson(2.0), -1),
-        (dist.Exponential(1.0), -1.0),
-        (dist.Uniform(0.0, 1.0), 1.5),
-        (dist.TruncatedNormal(0.0, 1.0, low=0.0), -0.1),
-    ],
-)
-def test_values_beyond_the_support_have_no_density(law: Any, value: float) -> None:
-    density = jax.jit(lambda value: log_density(law.expand((1,)), value))
-    assert density(jnp.array([value])) == -np.inf
-
-
-@pytest.mark.parametrize("law", [
-    dist.TruncatedNormal(1.0, 1.5, low=0.5, high=2.0),
-    dist.TruncatedDistribution(dist.Logistic(0.0, 0.4), low=1.0),
-    dist.TruncatedDistribution(dist.Laplace(1.0, 0.3), high=0.0),
-])  # fmt: skip
-def test_truncated_densities_are_normalised(law: Any) -> None:
-    """Without it chains move as if the bounds were not known to depend on the parameters."""
-    grid = np.linspace(-8, 8, 64_001)
-    inside = grid[(grid >= getattr(law, "low", -8)) & (grid <= getattr(law, "high", 8))]
-    density = np.exp(np.asarray(jax.vmap(lambda value: log_density(law, value))(jnp.asarray(inside)), float))
-    np.testing.assert_allclose(np.trapezoid(density, inside), 1, rtol=1e-3)
-
-
 def test_cells_that_do_not_exist_have_no_density() -> None:
     tables = {"class_probabilities": jnp.ones(2) / 2, "feature_probabilities": jnp.ones((1, 2, 3)) / 3}
     table = models.categorical([1.0, 1.0, 1.0]).log_density(
@@ -139,14 +108,6 @@ def test_cells_that_do_not_exist_have_no_density() -> None:
     records = {"class": jnp.array([1, 2, 0]), "features": jnp.array([[2], [0], [3]])}
     bayes = models.naive_bayes([1.0, 1.0], jnp.ones((1, 2, 3))).log_density(tables, records)
     np.testing.assert_allclose(bayes, [-np.log(6), -np.inf, -np.inf], rtol=1e-6)
-
-
-def test_cut_priors_are_drawn_far_outside_the_bulk() -> None:
-    law = dist.TruncatedNormal(-30.0, 1.0, low=0.0).expand((2_000,))
-    draws = np.asarray(draw_parameter(jax.random.key(3), law))
-    # Near an Exponential law of rate 30 + 1/30.
-    assert np.all(draws >= 0)
-    assert abs(draws.mean() * (30 + 1 / 30) - 1) < 6 / np.sqrt(2_000)
 
 
 def test_no_decision_hangs_on_a_uniform_of_0() -> None:

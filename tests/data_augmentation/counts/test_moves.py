@@ -15,17 +15,22 @@ from scipy import special
 from dpjax.data_augmentation.counts import moves as core
 from dpjax.data_augmentation.counts.counts import draw_proposals, make_moves, make_target
 from dpjax.data_augmentation.counts.form import as_count_model, count_form
-from dpjax.data_augmentation.counts.joint_moves import move_records
 from dpjax.data_augmentation.counts.table import table_of
 from tests.data_augmentation.counts import cases, oracle
 
 WIDTH = 6
+
+
 QUICK = ("skewed", "row totals", "known margins", "known zero and columns", "uniform size", "naive Bayes")
+
+
 DIRICHLET = [
     pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK))
     for name in cases.BUILDS
     if name not in ("impossible cell", "log-linear")
 ]
+
+
 CLOSE = 1e-10 if jax.config.jax_enable_x64 else 3e-4
 """Of a difference of logarithms; in float32 their terms are up to 100."""
 
@@ -116,6 +121,8 @@ def test_a_forgotten_factorial_is_noticed(name: str, place: int) -> None:
 
 
 SHARES = jnp.array([0.1, 0.05, 0.2, 0.4, 0.15, 0.1])
+
+
 PARAMETERS = {
     "skewed": {"probabilities": SHARES},
     "known margins": {"probabilities": SHARES},
@@ -234,17 +241,6 @@ def test_places_are_chosen_by_their_weights() -> None:
     np.testing.assert_array_equal(chosen, np.searchsorted(edges, uniforms, side="right"))
     last = core.choose_steps(jnp.asarray(log_weight, float)[None], jnp.ones(1))
     assert np.isfinite(log_weight[int(last[0])])
-
-
-def test_records_follow_their_probabilities() -> None:
-    """Those that leave a cell go where probability was gained; of few records only long runs tell."""
-    n, old, new = 10**6, np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.3, 0.4, 0.0, 0.3])
-    counts = jnp.asarray(np.rint(n * old), int)
-    with np.errstate(divide="ignore"):
-        moved = np.asarray(jax.jit(move_records)(jax.random.key(1), counts, *map(jnp.asarray, map(np.log, (old, new)))))
-    assert moved.sum() == n
-    np.testing.assert_allclose(moved, n * new, atol=5 * np.sqrt(n / 4))
-    assert moved[2] == 0
 
 
 @pytest.mark.parametrize("uniform", [0.0, 0.5, 1.0])

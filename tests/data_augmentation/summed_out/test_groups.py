@@ -16,14 +16,25 @@ import dpjax
 from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.summed_out import trees
 from dpjax.data_augmentation.summed_out.groups import GroupedTerms
-from dpjax.numerics.convolution import convolve
 
 STATE = np.array([0, 1, 0, 1, 0, 0])
+
+
 POPULATION = np.array([2.0, 3.0, 10.0, 1.0, 5.0, 2.5])
+
+
 NOISY = np.array([3, -1, 11, 4, 2, 0])
+
+
 NUMBERS = np.arange(200)
+
+
 NAN = float("nan")
+
+
 IS_SINGLE = jnp.zeros(()).dtype == np.float32
+
+
 CLOSE = 1e-5 if IS_SINGLE else 1e-10
 
 
@@ -54,7 +65,11 @@ def at(rate: float, slope: float = 0.1) -> dict[str, Any]:
 
 # What was released of each area, with its probability [area, number], and of each state, with its density.
 SUPPRESSED = dpjax.releases.suppressed_units([NAN, NAN, 12, NAN, NAN, NAN], limit=5, field="y")
+
+
 IS_SMALL = np.where(np.arange(6)[:, None] == 2, NUMBERS == 12, NUMBERS < 5)
+
+
 LOCAL: dict[str, Any] = {
     "suppressed": (SUPPRESSED, IS_SMALL.astype(float)),
     "noisy": (
@@ -70,6 +85,8 @@ LOCAL: dict[str, Any] = {
         ),
     ),
 }
+
+
 TOTALS: dict[str, Any] = {
     "exact": (dpjax.Exact(), [20.0, 5.0], lambda sums, total: (sums == total).astype(float)),
     "noisy": (dpjax.DiscreteLaplace(3.0), [23.0, -2.0], lambda sums, total: stats.dlaplace.pmf(total - sums, 1 / 3)),
@@ -325,23 +342,3 @@ def test_posteriors_agree_with_a_grid_where_the_totals_contradict_the_prior(tota
 
 def records_of(state: Any) -> Any:
     return state.latent.records["y"]
-
-
-@pytest.mark.x64
-def test_sums_of_products_are_convolutions_with_their_gradient():
-    rng = np.random.default_rng(0)
-    one, other = rng.random(50), rng.random(40)
-    whole = np.concatenate([np.zeros(5), np.convolve(one, other), np.zeros(10)])
-    for start, size in ((0, 89), (30, 5), (88, 1), (-2, 6), (86, 6)):
-        np.testing.assert_allclose(convolve(one, other, jnp.array(start), size), whole[start + 5 :][:size], rtol=1e-12)
-    weights = rng.random(20)
-
-    def by_rows(one: Any, other: Any) -> Any:
-        return jnp.sum(weights * jnp.log(1 + jnp.convolve(one, other)[30:50]))
-
-    def found(one: Any, other: Any) -> Any:
-        return jnp.sum(weights * jnp.log(1 + convolve(one, other, jnp.array(30), 20)))
-
-    for mine, right in zip(jax.grad(found, (0, 1))(one, other), jax.grad(by_rows, (0, 1))(one, other), strict=True):
-        np.testing.assert_allclose(mine, right, rtol=1e-10, atol=1e-14)
-    np.testing.assert_allclose(jax.hessian(found)(one, other), jax.hessian(by_rows)(one, other), rtol=1e-9, atol=1e-13)

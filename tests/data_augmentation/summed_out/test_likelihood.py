@@ -12,7 +12,6 @@ import pytest
 from scipy import integrate, special, stats
 
 import dpjax
-from dpjax._util.hoist import hoist
 from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.summed_out import likelihood as likelihood_module, try_sum_out, windows
 from dpjax.data_augmentation.summed_out.likelihood import error_of_thinning
@@ -21,7 +20,11 @@ from dpjax.data_augmentation.summed_out.windows import WindowEnds, first_windows
 from dpjax.release.microdata import as_microdata
 
 EXPOSURE = np.array([2.0, 0.5, 8.0])
+
+
 RELEASED = [7, -2, 31]
+
+
 NUMBERS = np.arange(400)
 
 
@@ -263,15 +266,3 @@ def test_what_cannot_be_summed_out_is_refused_by_name(model):
     rounded = dpjax.LocalRelease([1.0, 2.0], dpjax.Rounded(dpjax.Laplace(1.0), 1.0), "y")
     with pytest.raises(ValueError, match="given the hidden field 'y'"):
         dpjax.marginal_likelihood(ages, rounded)
-
-
-def test_what_does_not_depend_on_the_argument_is_computed_once():
-    def function(one: jax.Array, other: jax.Array) -> dict[str, jax.Array]:
-        return {"a": one * jnp.sin(other), "b": jnp.cos(other), "c": one + 1.0}
-
-    left = hoist(function, jnp.zeros(()), jnp.asarray(2.0))
-    program = str(jax.make_jaxpr(left)(jnp.asarray(3.0)))
-    assert "sin" not in program
-    assert "cos" not in program
-    expected = function(jnp.asarray(3.0), jnp.asarray(2.0))
-    assert jax.tree.map(float, left(jnp.asarray(3.0))) == jax.tree.map(float, expected)

@@ -6,16 +6,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import integrate, special, stats
+from scipy import special, stats
 
 import dpjax
 from dpjax import mixture
 from dpjax.numerics.gamma import draw_log_cut_gamma, log_lower_gamma
 from tests.conftest import FLOAT32
-from tests.mixture.components.cases import COMPONENTS, CUT, NOISE, TRUNCATED
+from tests.mixture.components.cases import COMPONENTS, NOISE
 from tests.tools.perfect_start import REJECT
 
 NUM_CLUSTERS = 4_000
+
+
 NUM_RECORDS = 6
 
 
@@ -41,6 +43,8 @@ def smallest_p_value(theta: dict[str, np.ndarray], laws: dict[str, Any]) -> floa
 
 
 QUICK = ("truncated",)
+
+
 MARKED = [pytest.param(name, marks=pytest.mark.keys if name in QUICK else pytest.mark.slow) for name in COMPONENTS]
 
 
@@ -89,30 +93,6 @@ def test_the_lower_gamma_function_does_not_underflow() -> None:
     np.testing.assert_allclose(log_lower_gamma(shape, cut), expected, rtol=1e-4, atol=1e-4 if FLOAT32 else 1e-10)
     far = log_lower_gamma(jnp.array([1_000.0]), jnp.array([1.0]))
     assert float(far[0]) == pytest.approx(-1 - special.gammaln(1_001) + np.log1p(1 / 1_001), rel=1e-5)
-
-
-def test_the_evidence_behind_gaussian_noise_is_the_integral() -> None:
-    """Two released values: the formula against quadrature over the cluster's parameters."""
-    values = np.array([0.4, 2.5])
-    features = jax.vmap(TRUNCATED.features)(jnp.asarray(values, float))
-    found = float(TRUNCATED.log_evidence(jnp.array([2.0]), features.sum(axis=0)[None])[0])
-
-    def given_variance(variance: float) -> float:
-        covariance = variance * (np.eye(2) + 1 / 0.5)
-        return stats.multivariate_normal(np.full(2, 0.5), covariance).pdf(values) * stats.invgamma.pdf(
-            variance, 2.0, scale=1.5
-        )
-
-    exact = integrate.quad(given_variance, NOISE**2, np.inf)[0] / CUT
-    assert found == pytest.approx(np.log(exact), rel=1e-4)
-
-
-def test_the_base_measure_of_released_values_needs_gaussian_noise() -> None:
-    base = mixture.TruncatedNormalInverseGamma(0.5, 0.5, 2.0, 1.5)
-    with pytest.raises(TypeError, match=r"^channel: given Laplace"):
-        mixture.sample(jax.random.key(0), np.zeros(3), dpjax.Laplace(1.0), component=base, concentration=1.0)
-    with pytest.raises(ValueError, match=r"^shape: given"):
-        mixture.TruncatedNormalInverseGamma(0.5, 0.5, 0.9, 1.5)
 
 
 def test_beta_densities_are_those_of_scipy() -> None:
