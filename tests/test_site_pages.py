@@ -30,9 +30,18 @@ def test_links_work_in_the_checkout():
     """Files that only the site has cannot be followed there."""
     root, missing = DOCS.parent, []
     for page in [*root.glob("*.md"), *DOCS.rglob("*.md")]:
-        links = re.findall(r"\]\(([^)#\s]+)", page.read_text())
+        links = re.findall(r"(?:\]\(|src(?:set)?=\")([^)#\"\s]+)", page.read_text())
         missing += [f"{page}: {link}" for link in links if "://" not in link and not (page.parent / link).exists()]
     assert not missing
+
+
+def test_formulas_are_set_by_files_of_the_site():
+    """By none of another server; browsers that read these formulas read fonts of this format."""
+    named = re.findall(r"^  - (\S+\.(?:css|js))$", (DOCS.parent / "mkdocs.yml").read_text(), re.M)
+    fonts = re.findall(r"url\((fonts/\S+?\.woff2)\)", (DOCS / "assets/katex/katex.min.css").read_text())
+    files = [DOCS / name for name in named] + [DOCS / "assets/katex" / name for name in fonts]
+    assert len(named) == 4
+    assert [file for file in files if not file.exists()] == []
 
 
 def test_the_first_page_calls_what_there_is():
