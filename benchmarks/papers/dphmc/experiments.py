@@ -24,6 +24,7 @@ EXPERIMENTS = {
         {"repeats": 2, "epsilon": 2, "banana": 4_000, "cap": 2_000},
         {"repeats": 1, "epsilon": 1, "banana": 100, "cap": 100},
     ),
+    "figure1-squared": in_float64("figure1_squared", {"repeats": 20}, {"repeats": 5}, {"repeats": 2}),
     "figure2": in_float64(
         "figure2",
         {"repeats": 10, "cap": 100_000, "largest": 10_000_000},
