@@ -9,6 +9,7 @@ import pytest
 from tests.conftest import prune
 from tests.mutants import MUTANTS
 from tests.tools.proofs import KILLED, KILLERS, PROOFS
+from tests.tools.quick import CORE, choose, imports_of_tests
 from tests.tools.shards import NUMBER, rotation
 from tests.tools.weights import HEAVY, KINDS, ROOT, divide, other_files, read_weights, renew, shards, weigh
 
@@ -55,6 +56,16 @@ def test_weights_are_brought_up_to_date() -> None:
     assert after == {other: {"float64": 5.0, "light": 5.0}, path: {**before[path], "light": HEAVY / 2}}
     after = renew(before, {(f"{path}::test_{letter}", "float64"): 2.0 for letter in "ab"})
     assert after == {path: {"heavy": ["test_a", "test_b"], "float64": 4.0}}
+
+
+def test_a_quick_run_begins_with_the_tests_of_what_has_changed() -> None:
+    """Whatever else imports it: they once came by the number of their imports alone."""
+    tests = {"tests/a/test_b.py": {"dpjax.a.b", "dpjax.c", "dpjax.d"}, "tests/e.py": {"dpjax.a.b"}, "tests/f.py": set()}
+    chosen = choose(["dpjax/a/b.py", "README.md"], tests, lambda path: 1.0)
+    assert chosen == [*CORE, "tests/a/test_b.py", "tests/e.py"]
+    assert (
+        choose(["dpjax/importance.py"], imports_of_tests(), lambda path: 1.0)[len(CORE)] == "tests/test_importance.py"
+    )
 
 
 def test_proofs_exist() -> None:

@@ -1,6 +1,6 @@
 """A model and a release as they are sampled together: the form of their latent data, and the plan of a sweep.
 
-What is asked of both together is asked once, by `augment` at the head of a call, and carried in a `Problem`.
+What both say together is asked by `augment` at the head of a call, and carried in a `Problem`.
 """
 
 from collections.abc import Sequence

@@ -1,12 +1,14 @@
 """What `make quick` runs before a commit, within a budget: a core of the tests, and those closest to what has changed.
 
 ``python -m tests.tools.quick`` prints them as arguments of pytest. Changed test files run whole, of others the light
-tests. Those that import the fewest modules of dpjax come first, as they say most about the change.
+tests. First come those of the changed file itself, then those that import the fewest modules of dpjax, as they say most
+about the change.
 """
 
 import re
 import subprocess
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 from tests.tools.weights import ROOT, read_weights, weigh
 
@@ -49,8 +51,14 @@ def choose(changed: list[str], tests: dict[str, set[str]], weight: Callable[[str
     """The test files to run for changed files, given the modules that each imports and its weight."""
     own = [path for path in changed if path in tests]
     modules = {path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in changed}
+    beside = [path for path in map(tests_of, changed) if path in tests]
     close = sorted((path for path in tests if tests[path] & modules), key=lambda path: (len(tests[path]), path))
-    return list(within(dict.fromkeys([*CORE, *own, *close]), weight))
+    return list(within(dict.fromkeys([*CORE, *own, *beside, *close]), weight))
+
+
+def tests_of(path: str) -> str:
+    """The test file of a file of the source, in the folder of the same name."""
+    return str(Path("tests", *Path(path).parts[1:-1], f"test_{Path(path).name}"))
 
 
 def within(paths: Iterable[str], weight: Callable[[str], float]) -> Iterator[str]:
