@@ -18,9 +18,9 @@ from dpjax.coupling.relabel import Relabelling, check_relabelling
 from dpjax.coupling.sweeps import SweepInfo, sweep_records
 from dpjax.data_augmentation.plan import check_tuned
 from dpjax.data_augmentation.problem import impute_by
+from dpjax.data_augmentation.records.placed import SummedTarget
 from dpjax.data_augmentation.refresh import RefreshTuning
 from dpjax.exchangeable.sweeps import make_placement
-from dpjax.exchangeable.targets import SummedTarget
 from dpjax.models.checks import check_fit
 from dpjax.models.simulation import Position, draw_position
 from dpjax.release import PrivateRelease

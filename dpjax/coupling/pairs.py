@@ -3,22 +3,14 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from dpjax.base import Array, Key, Records
-from dpjax.exchangeable.sweeps import Decision, SweepState, gather_records, is_place, start_sweep
-from dpjax.exchangeable.targets import ExchangeableTarget
+from dpjax.data_augmentation.records.placed import ExchangeableTarget, SweepState, start_sweep
 from dpjax.numerics import tree_where
 
-__all__ = [
-    "CoupledKernel",
-    "CoupledSweepState",
-    "RecordPair",
-    "records_after",
-    "start_pair",
-    "synchronize",
-    "update_flags",
-]
+__all__ = ["CoupledKernel", "CoupledSweepState", "RecordPair", "is_place", "records_after", "start_pair", "synchronize"]
 
 
 class CoupledKernel(NamedTuple):
@@ -83,9 +75,9 @@ class CoupledSweepState(NamedTuple):
 
 def start_pair(target: ExchangeableTarget, pair: RecordPair) -> CoupledSweepState:
     """Both chains at the start of a sweep, with their summaries recomputed."""
-    columns = target.columns(pair.first)
-    first = start_sweep(target, columns)
-    second = start_sweep(target, jnp.where(pair.same, columns, target.columns(pair.second)))
+    columns, places = target.columns(pair.first), jnp.arange(target.n)
+    first = start_sweep(target, columns)._replace(source=places)
+    second = start_sweep(target, jnp.where(pair.same, columns, target.columns(pair.second)))._replace(source=places)
     return synchronize(CoupledSweepState(first, second, pair.same))
 
 
@@ -98,15 +90,18 @@ def synchronize(states: CoupledSweepState) -> CoupledSweepState:
     return CoupledSweepState(first, second._replace(summary=summary, log_weight=log_weight), same)
 
 
-def update_flags(states: CoupledSweepState, one: Decision, other: Decision, same_proposal: Array) -> Array:
-    """The flags [n] after both decisions on a proposal: set if both accept the same, cleared if one does."""
-    wrote_one = is_place(states.same, one.place) & one.accepted
-    wrote_other = is_place(states.same, other.place) & other.accepted
-    return jnp.where(wrote_one & wrote_other, same_proposal, states.same & ~(wrote_one | wrote_other))
-
-
 def records_after(states: CoupledSweepState, pair: RecordPair, proposals: RecordPair) -> RecordPair:
     """The records after a sweep; flagged ones of the second chain are copies of the first chain's."""
     first = gather_records(states.first, pair.first, proposals.first)
     second = gather_records(states.second, pair.second, proposals.second)
     return RecordPair(first, tree_where(states.same, first, second), states.same)
+
+
+def is_place(places: Array, place: Array) -> Array:
+    """The mask [n] of one place [] in an array [n]."""
+    return jnp.arange(places.shape[0]) == place
+
+
+def gather_records(state: SweepState, records: Records, proposals: Records) -> Records:
+    """The records of a chain after a sweep, from those at its start and the proposals."""
+    return jax.tree.map(lambda kept, new: jnp.concatenate([kept, new])[state.source], records, proposals)

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key
-from dpjax.coupling.pairs import CoupledSweepState
-from dpjax.exchangeable.sweeps import Decision, Placement, SweepState, is_place
+from dpjax.coupling.pairs import CoupledSweepState, is_place
+from dpjax.data_augmentation.records.placed import Decision, SweepState
+from dpjax.exchangeable.sweeps import Placement
 from dpjax.numerics import sum_rows
 
 __all__ = ["Relabelling", "between_sweeps", "check_relabelling", "within_sweep"]

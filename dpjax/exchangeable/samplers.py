@@ -12,7 +12,8 @@ from dpjax._util.jit import in_full_precision
 from dpjax._util.validation import check_function
 from dpjax.base import Array, ImputationInfo, Key, SamplingAlgorithm
 from dpjax.data_augmentation import records
-from dpjax.exchangeable.sweeps import draw_innovations, make_placement, start_sweep, sweep
+from dpjax.data_augmentation.records.placed import start_sweep
+from dpjax.exchangeable.sweeps import draw_innovations, make_placement, sweep
 from dpjax.exchangeable.targets import Function, make_target
 
 __all__ = ["ExchangeableState", "Propose", "check_functions", "imwg", "soma"]
@@ -148,8 +149,8 @@ def algorithm(
         proposal_key, sweep_key = jax.random.split(rng_key)
         proposals = jax.vmap(propose)(jax.random.split(proposal_key, placement.proposals))
         innovations = draw_innovations(sweep_key, placement)
-        records, log_weight, info = sweep(target, state.records, proposals, placement, innovations)
-        return ExchangeableState(records, log_weight), info
+        records, end, info = sweep(target, state.records, proposals, placement, innovations)
+        return ExchangeableState(records, end.log_weight), info
 
     return SamplingAlgorithm(init, step)
 

@@ -1,6 +1,7 @@
 """A sweep of proposals over exchangeable records, as a function of its random numbers."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import jax
@@ -8,24 +9,13 @@ import jax.numpy as jnp
 
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, ImputationInfo, Key, Records
+from dpjax.data_augmentation.records import placed
 from dpjax.data_augmentation.records.forms import FreshProposals
-from dpjax.data_augmentation.records.soma import choose_place, window_starts
-from dpjax.exchangeable.targets import ExchangeableTarget
-from dpjax.numerics import accept, decision_uniforms, proper_density
+from dpjax.data_augmentation.records.placed import ExchangeableTarget, SweepState
+from dpjax.data_augmentation.records.soma import decide_among, first_places
+from dpjax.numerics import decision_uniforms
 
-__all__ = [
-    "Decision",
-    "Innovations",
-    "Placement",
-    "SweepState",
-    "draw_innovations",
-    "gather_records",
-    "is_place",
-    "make_placement",
-    "replace_record",
-    "start_sweep",
-    "sweep",
-]
+__all__ = ["Innovations", "Placement", "draw_innovations", "make_placement", "sweep"]
 
 
 class Innovations(NamedTuple):
@@ -34,7 +24,7 @@ class Innovations(NamedTuple):
     Attributes
     ----------
     places
-        The records that a proposal may replace: [proposals, attempts] for windows, [proposals] for IMwG, None for all.
+        The record that a proposal may replace, or the first of a window of them [proposals]; None for all.
     select
         Uniforms [proposals] that select the record.
     accept
@@ -44,35 +34,6 @@ class Innovations(NamedTuple):
     places: Array | None
     select: Array
     accept: Array
-
-
-class SweepState(NamedTuple):
-    """The state of one chain within a sweep.
-
-    Attributes
-    ----------
-    summary
-        See `dpjax.exchangeable.targets.ExchangeableTarget`.
-    log_weight
-        See `dpjax.exchangeable.targets.ExchangeableTarget`.
-    columns
-        See `dpjax.exchangeable.targets.ExchangeableTarget`.
-    source
-        The origin of the record at each place [n]: i < n for record i at the start of the sweep, n + k for proposal k.
-    """
-
-    summary: Array
-    log_weight: Array
-    columns: Array
-    source: Array
-
-
-class Decision(NamedTuple):
-    """A chain's decision on a proposal: its place [], whether it is accepted [], and the log-weight with it []."""
-
-    place: Array
-    accepted: Array
-    log_weight: Array
 
 
 @dataclass(frozen=True)
@@ -111,77 +72,20 @@ def draw_innovations(key: Key, placement: Placement) -> Innovations:
 
 def fixed_places(placement: Placement) -> Array | None:
     """The places at which each proposal is tried, if they are not random; see `Innovations`."""
-    n, attempts = placement.n, placement.attempts
     if placement.kind == "systematic":
-        return jnp.arange(n)
-    return None if attempts == n else jnp.asarray(window_starts(n, attempts)[:, None] + jnp.arange(attempts)[None])
-
-
-def start_sweep(target: ExchangeableTarget, columns: Array) -> SweepState:
-    """The state at the start of a sweep, with its summary recomputed."""
-    summary = target.summarize(columns)
-    return SweepState(summary, target.log_weight(summary, columns), columns, jnp.arange(target.n))
+        return jnp.arange(placement.n)
+    return first_places(placement.n, placement.attempts)
 
 
 def sweep(
     target: ExchangeableTarget, records: Records, proposals: Records, placement: Placement, innovations: Innovations
-) -> tuple[Records, Array, ImputationInfo]:
-    """One sweep as a function of its innovations: the records after it, their log-weight [] and the report."""
-
-    def attempt(state: SweepState, step: Any) -> Any:
-        index, column, innovation = step
-        decision, nonfinite = decide(target, state, column, placement, innovation)
-        updated = replace_record(state, decision, index, column)
-        return updated, (jnp.where(decision.accepted, decision.place, target.n), nonfinite)
-
-    steps = (jnp.arange(placement.proposals), target.columns(proposals).T, innovations)
-    state, (taken, nonfinite) = jax.lax.scan(attempt, start_sweep(target, target.columns(records)), steps)
-    counts = (
-        jnp.zeros(target.n + 1, int).at[taken].add(1)[:-1]
-    )  # rejected proposals are counted at the extra last place
-    info = ImputationInfo(jnp.sum(counts) / placement.proposals, counts, jnp.sum(nonfinite))
-    return gather_records(state, records, proposals), state.log_weight, info
-
-
-def decide(
-    target: ExchangeableTarget, state: SweepState, column: Array, placement: Placement, innovation: Innovations
-) -> tuple[Decision, Array]:
-    """The decision on a proposal with this column [d], and whether a weight was non-finite []."""
-    if placement.kind != "soma":
-        place = jnp.asarray(innovation.places)
-        raw = target.log_weight_with(state.summary, state.columns, place, column)
-        accepted, broken = accept(raw, state.log_weight, jnp.log(innovation.accept))
-        return Decision(place, accepted, proper_density(raw)), broken
-    raw = target.log_weights_with(state.summary, state.columns, innovation.places, column)
-    weights = proper_density(raw)
-    index, accepted, _ = choose_place(weights, state.log_weight, innovation.select, innovation.accept)
-    place = index if innovation.places is None else innovation.places[index]
-    return Decision(place, accepted, weights[index]), ~jnp.all(raw < jnp.inf)
-
-
-def replace_record(state: SweepState, decision: Decision, index: Array, column: Array) -> SweepState:
-    """The state after the decision on proposal number `index` [] with this column [d].
-
-    Uses masks, which under `vmap` run several times faster than scattered writes.
-    """
-    written = is_place(state.source, decision.place) & decision.accepted
-    replaced = state.columns[:, decision.place]
-    return SweepState(
-        jnp.where(decision.accepted, state.summary + column - replaced, state.summary),
-        jnp.where(decision.accepted, decision.log_weight, state.log_weight),
-        jnp.where(written[None], column[:, None], state.columns),
-        jnp.where(written, state.source.shape[0] + index, state.source),
-    )
-
-
-def is_place(places: Array, place: Array) -> Array:
-    """The mask [n] of one place [] in an array [n]."""
-    return jnp.arange(places.shape[0]) == place
-
-
-def gather_records(state: SweepState, records: Records, proposals: Records) -> Records:
-    """The records of a chain after a sweep, from those at its start and the proposals."""
-    return jax.tree.map(lambda kept, new: jnp.concatenate([kept, new])[state.source], records, proposals)
+) -> tuple[Records, SweepState, ImputationInfo]:
+    """One sweep as a function of its innovations: the records after it, the weights at its end and the report."""
+    places, select, accept = innovations
+    if placement.kind == "soma":
+        decide = partial(decide_among, placement.attempts)
+        return placed.sweep(target, records, proposals, decide, (places, select, accept))
+    return placed.sweep(target, records, proposals, placed.decide_at, (places, jnp.log(accept)))
 
 
 def make_placement(imputation: Any, n: int, proposals: int | None = None) -> Placement:

@@ -1,7 +1,7 @@
 """Densities of n exchangeable records as the weights of proposals: in general, and for a function of a sum."""
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -9,75 +9,13 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from dpjax._util.validation import fail
-from dpjax.base import Array, Records
+from dpjax.base import Array
+from dpjax.data_augmentation.records.placed import ExchangeableTarget, SummedTarget, Window
 
-__all__ = ["ExchangeableTarget", "SummedTarget", "make_target"]
+__all__ = ["make_target"]
 
 
 Function = Callable[[Any], Array]
-
-
-class ExchangeableTarget(Protocol):
-    """A density π of n exchangeable records with proposals from q, through its proper log-weights.
-
-    The proper log-weight of records x is log π(x) − Σ log q(x_j) up to a constant: Xiong and Ju (2025), Corollary 6.
-    For each record the *column* [d] of numbers is kept that the weights depend on, and for all records a running
-    *summary* [d]. So a proposal needs no pass over the records.
-    """
-
-    n: int
-
-    def columns(self, records: Records) -> Array:
-        """The columns [d, m] of m records."""
-
-    def summarize(self, columns: Array) -> Array:
-        """The summary [d] of n columns; replacing a column changes it by the difference."""
-
-    def log_weight(self, summary: Array, columns: Array) -> Array:
-        """The log-weight log w_0 [] of the current records."""
-
-    def log_weight_with(self, summary: Array, columns: Array, place: Array, proposal: Array) -> Array:
-        """The log-weight [] with the proposal [d] in one place []."""
-
-    def log_weights_with(self, summary: Array, columns: Array, places: Array | None, proposal: Array) -> Array:
-        """The log-weights log w_i [m] with the proposal [d] in each of the places [m]; None stands for all."""
-
-
-class SummedTarget:
-    """A density that depends on the sum of the columns alone, so that a weight costs O(d).
-
-    Parameters
-    ----------
-    density
-        A `Release`, or an object with its `contributions`, `noisy_sum`, `log_density_at` and `log_densities_at`. For a
-        release the proposals come from the model, whose density cancels from the weights.
-    n
-        The number of records.
-    """
-
-    def __init__(self, density: Any, n: int) -> None:
-        self.density, self.n = density, n
-
-    def columns(self, records: Records) -> Array:
-        """The statistic [d, m] of each record."""
-        return self.density.contributions(records)
-
-    def summarize(self, columns: Array) -> Array:
-        """Minus the residual noisy sum − Σ columns [d], so that a proposal adds to it."""
-        return jnp.sum(columns, axis=1) - self.density.noisy_sum
-
-    def log_weight(self, summary: Array, columns: Array) -> Array:
-        """The log-density at the residual."""
-        return self.density.log_density_at(-summary)
-
-    def log_weight_with(self, summary: Array, columns: Array, place: Array, proposal: Array) -> Array:
-        """The log-density with the proposal in one place."""
-        return self.density.log_density_at(columns[:, place] - (summary + proposal))
-
-    def log_weights_with(self, summary: Array, columns: Array, places: Array | None, proposal: Array) -> Array:
-        """The log-densities with the proposal in each place."""
-        tried = columns if places is None else columns[:, places]
-        return self.density.log_densities_at(tried - (summary + proposal)[:, None])
 
 
 def make_target(
@@ -162,9 +100,9 @@ class GeneralTarget:
         changed = jnp.where((jnp.arange(self.n) == place)[None], proposal[:, None], columns)
         return self.log_density(self.records(changed)) - (summary[-1] + proposal[-1] - columns[-1, place])
 
-    def log_weights_with(self, summary: Array, columns: Array, places: Array | None, proposal: Array) -> Array:
+    def log_weights_with(self, summary: Array, columns: Array, window: Window, proposal: Array) -> Array:
         """log π − Σ log q with the proposal in each place."""
-        tried = jnp.arange(self.n) if places is None else places
+        tried = jnp.arange(self.n) if window is None else window[0] + jnp.arange(window[1])
         return jax.vmap(lambda place: self.log_weight_with(summary, columns, place, proposal))(tried)
 
 

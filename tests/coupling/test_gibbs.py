@@ -12,9 +12,9 @@ from dpjax.coupling import coupled_gibbs
 from dpjax.coupling.pairs import RecordPair
 from dpjax.coupling.sweeps import log_acceptance, sweep
 from dpjax.data_augmentation.records.imwg import random_sweep, systematic_sweep
+from dpjax.data_augmentation.records.placed import SummedTarget
 from dpjax.data_augmentation.records.soma import choose_place
 from dpjax.exchangeable.sweeps import Innovations, make_placement
-from dpjax.exchangeable.targets import SummedTarget
 from tests.coupling.pairs import run_pairs
 from tests.tools.perfect_start import REJECT, noise_p_value, parameter_p_value
 

@@ -4,8 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dpjax.coupling.pairs import CoupledSweepState, update_flags
-from dpjax.exchangeable.sweeps import Decision
+from dpjax.coupling.pairs import CoupledSweepState
+from dpjax.coupling.sweeps import update_flags
+from dpjax.data_augmentation.records.placed import Decision
 
 
 @pytest.mark.parametrize("accepted", [(False, False), (True, False), (False, True), (True, True)])

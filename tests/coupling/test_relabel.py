@@ -10,8 +10,8 @@ from dpjax import models, statistics
 from dpjax.coupling.pairs import RecordPair
 from dpjax.coupling.relabel import Relabelling, exchange
 from dpjax.coupling.sweeps import sweep
-from dpjax.exchangeable.sweeps import Innovations, SweepState, make_placement
-from dpjax.exchangeable.targets import SummedTarget
+from dpjax.data_augmentation.records.placed import SummedTarget, SweepState
+from dpjax.exchangeable.sweeps import Innovations, make_placement
 
 N = 5
 

@@ -179,9 +179,9 @@ MUTANTS = (
     ),
     Mutant(
         "A replaced record stays in the summary",
-        "exchangeable/sweeps.py",
-        "jnp.where(decision.accepted, state.summary + column - replaced, state.summary)",
-        "jnp.where(decision.accepted, state.summary + column, state.summary)",
+        "data_augmentation/records/placed.py",
+        "jnp.where(accepted, state.summary + proposal - replaced, state.summary)",
+        "jnp.where(accepted, state.summary + proposal, state.summary)",
         EXCHANGEABLE,
     ),
     Mutant(

@@ -52,16 +52,16 @@ MUTANTS = (
     ),
     Mutant(
         "A random scan moves a record towards the wrong residual",
-        "data_augmentation/records/imwg.py",
-        "proposed = residual - contribution + current[:, place]",
-        "proposed = residual - contribution",
+        "data_augmentation/records/placed.py",
+        "return self.density.log_density_at(columns[:, place] - (summary + proposal))",
+        "return self.density.log_density_at(-(summary + proposal))",
         SWEEPS,
     ),
     Mutant(
         "Proposals to a record are kept by their first acceptance",
-        "data_augmentation/records/imwg.py",
-        "source = source.at[place].set(jnp.where(accepted, index, source[place]))",
-        "source = source.at[place].set(jnp.where(accepted & (source[place] < 0), index, source[place]))",
+        "data_augmentation/records/placed.py",
+        "source = jnp.full(target.n + 1, -1).at[taken].max(jnp.arange(len(made)))[:-1]",
+        "source = jnp.where(counts > 0, jnp.full(target.n + 1, 9**9).at[taken].min(jnp.arange(len(made)))[:-1], -1)",
         SWEEPS,
     ),
     Mutant(
@@ -84,13 +84,6 @@ MUTANTS = (
         "np.minimum(np.arange(0, n, attempts), n - attempts)",
         "np.minimum(np.arange(0, n, attempts), n - attempts + 1)",
         ("data_augmentation/records/test_soma.py",),
-    ),
-    Mutant(
-        "SOMA keeps the residual of the record that stayed",
-        "data_augmentation/records/soma.py",
-        "residual = jnp.where(accepted, without_proposal + replaced, residual)",
-        "residual = jnp.where(accepted, without_proposal, residual)",
-        SWEEPS,
     ),
     Mutant(
         "A correlated proposal has too much variance",

@@ -20,6 +20,7 @@ from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Mod
 from dpjax.data_augmentation.records import local, microdata
 from dpjax.data_augmentation.records.births import build_births_kernel
 from dpjax.data_augmentation.records.parts import MAX_RECORDS, NUM_PARTS, PartialKernel, part_of, size_of_part
+from dpjax.data_augmentation.records.placed import decide_at, sweep_release
 from dpjax.data_augmentation.records.proposals import (
     Decisions,
     check_exchangeable,
@@ -27,7 +28,6 @@ from dpjax.data_augmentation.records.proposals import (
     latent_after,
     metropolis,
     proposal_at,
-    take_sources,
 )
 from dpjax.data_augmentation.records.rounds import (
     Window,
@@ -350,21 +350,4 @@ def random_sweep(
     release: Release, records: Records, proposals: Records, uniforms: Array, places: Array
 ) -> tuple[Latent, ImputationInfo]:
     """One sweep as a function of its innovations: proposal k is made to record ``places[k]``, for k = 0, ..., n - 1."""
-    current = release.contributions(records)
-    residual = release.noisy_sum - jnp.sum(current, axis=1)
-
-    def attempt(carry: Any, proposal: Any) -> Any:
-        residual, log_density, current, source = carry
-        index, place, contribution, log_uniform = proposal
-        proposed = residual - contribution + current[:, place]
-        (residual, log_density), (accepted, broken) = metropolis(release, residual, log_density, proposed, log_uniform)
-        current = current.at[:, place].set(jnp.where(accepted, contribution, current[:, place]))
-        source = source.at[place].set(jnp.where(accepted, index, source[place]))
-        return (residual, log_density, current, source), (accepted, broken)
-
-    steps = (jnp.arange(release.n), places, release.contributions(proposals).T, jnp.log(uniforms))
-    start = (residual, release.log_density_at(residual), current, jnp.full(release.n, -1))
-    (residual, log_density, _, source), (accepted, broken) = jax.lax.scan(attempt, start, steps)
-    counts = jnp.zeros(release.n, int).at[places].add(accepted.astype(int))
-    moved = take_sources(source, proposals, records)
-    return latent_after(release, moved, residual, log_density, counts, jnp.sum(broken))
+    return sweep_release(release, records, proposals, decide_at, (places, jnp.log(uniforms)))

@@ -7,7 +7,7 @@ and Remark 4 for fewer than n records. An attempt is a pure function of the weig
 
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,8 @@ import numpy as np
 
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
-from dpjax.data_augmentation.records.proposals import check_exchangeable, check_noisy, latent_after, take_sources
+from dpjax.data_augmentation.records.placed import Decision, ExchangeableTarget, SweepState, sweep_release
+from dpjax.data_augmentation.records.proposals import check_exchangeable, check_noisy
 from dpjax.models.programs import jit_model
 from dpjax.numerics import decision_uniforms, proper_density, scale_weights, select_weight
 from dpjax.release import PrivateRelease, Release
@@ -163,41 +164,30 @@ def sweep(
     accept_uniforms: Array,
     attempts: int,
 ) -> tuple[Latent, ImputationInfo]:
-    """One sweep as a function of its innovations: proposal k is tried at the records of window k, k = 0, ..., n - 1.
+    """One sweep as a function of its innovations: proposal k is tried at the records of window k, k = 0, ..., n - 1."""
+    innovations = first_places(release.n, attempts), select_uniforms, accept_uniforms
+    return sweep_release(release, records, proposals, partial(decide_among, attempts), innovations)
 
-    Windows do not depend on the chain, so that under vmap they stay slices. The statistics are kept as [d, n], and the
-    proposal at each place follows from the places taken. A step begins by writing the column of the previous one. As
-    all reads come after the write, XLA makes it in place. So a step costs O(d attempts) and not O(d n).
-    """
-    current = release.contributions(records)
-    residual = release.noisy_sum - jnp.sum(current, axis=1)
 
-    def attempt(carry: Any, proposal: Any) -> Any:
-        residual, log_density, current, written, column = carry
-        current = jax.lax.dynamic_update_slice_in_dim(current, column[:, None], written, axis=1)
-        start, contribution, select_uniform, accept_uniform = proposal
-        tried = current if attempts == release.n else jax.lax.dynamic_slice_in_dim(current, start, attempts, axis=1)
-        without_proposal = residual - contribution
-        raw_weights = release.log_densities_at(without_proposal[:, None] + tried)
-        log_weights = proper_density(raw_weights)
-        chosen, accepted, _ = choose_place(log_weights, log_density, select_uniform, accept_uniform)
-        place, replaced = start + chosen, tried[:, chosen]
-        column = jnp.where(accepted, contribution, replaced)
-        residual = jnp.where(accepted, without_proposal + replaced, residual)
-        log_density = jnp.where(accepted, log_weights[chosen], log_density)
-        broken = ~jnp.all(raw_weights < jnp.inf)
-        return (residual, log_density, current, place, column), (jnp.where(accepted, place, release.n), broken)
+def first_places(n: int, attempts: int) -> Array | None:
+    """The first record of the window of each proposal; None if these are all records."""
+    return None if attempts == n else jnp.asarray(window_starts(n, attempts))
 
-    starts = jnp.asarray(window_starts(release.n, attempts))
-    steps = (starts, release.contributions(proposals).T, select_uniforms, accept_uniforms)
-    start = (residual, release.log_density_at(residual), current, starts[0], current[:, starts[0]])
-    (residual, log_density, *_), (taken, broken) = jax.lax.scan(attempt, start, steps)
-    # A rejected proposal counts at the spare last place.
-    counts = jnp.zeros(release.n + 1, int).at[taken].add(1)[:-1]
-    source = jnp.full(release.n + 1, -1).at[taken].max(jnp.arange(release.n))[:-1]
-    return latent_after(
-        release, take_sources(source, proposals, records), residual, log_density, counts, jnp.sum(broken)
-    )
+
+def decide_among(
+    attempts: int,
+    target: ExchangeableTarget,
+    state: SweepState,
+    column: Array,
+    innovation: tuple[Array | None, Array, Array],
+) -> tuple[Decision, Array]:
+    """The decision of SOMA on a proposal to a window of so many records, by its first record and two uniforms."""
+    first, select_uniform, accept_uniform = innovation
+    raw = target.log_weights_with(state.summary, state.columns, None if first is None else (first, attempts), column)
+    weights = proper_density(raw)
+    index, accepted, _ = choose_place(weights, state.log_weight, select_uniform, accept_uniform)
+    place = index if first is None else first + index
+    return Decision(place, accepted, weights[index]), ~jnp.all(raw < jnp.inf)
 
 
 def choose_attempts(key: Key, model: Model, release: Release, latent: Latent, parameters: Parameters) -> int:
