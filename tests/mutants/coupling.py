@@ -88,7 +88,7 @@ MUTANTS = (
     ),
     Mutant(
         "A record that one chain replaces keeps its flag",
-        "coupling/pairs.py",
+        "coupling/sweeps.py",
         "same_proposal, states.same & ~(wrote_one | wrote_other))",
         "same_proposal, states.same & ~(wrote_one & wrote_other))",
         ("coupling/test_pairs.py",),
