@@ -28,6 +28,7 @@ BENCHMARKS = (
     "comparison",
     "kernel_choice",
     "summed_out",
+    "unknown_number",
     "noisy_gradients",
 )
 
