@@ -61,13 +61,11 @@ class People(dpjax.Model):
         of_income = norm.logpdf(income, parameters["mean"][label])
         return of_label + of_income + norm.logpdf(records["outcome"], center, SD)
 
-    @property
-    def update(self):
-        return update
+    def update(self, key, parameters, records):
+        return update(key, parameters, records)
 
-    @property
-    def reported(self):
-        return lambda records: records
+    def reported(self, records):
+        return records
 
     @property
     def discrete_support(self):
@@ -283,9 +281,8 @@ class Readings(dpjax.Model):
         of_reading = jnp.sum(norm.logpdf(reading, parameters["mean"]), axis=1)
         return of_reading + norm.logpdf(records["outcome"], center, SD)
 
-    @property
-    def update(self):
-        return lambda key, parameters, records: {"mean": normal_draw(key, 2.0 * N, jnp.sum(records["reading"]))}
+    def update(self, key, parameters, records):
+        return {"mean": normal_draw(key, 2.0 * N, jnp.sum(records["reading"]))}
 
     @property
     def num_records(self):
@@ -295,9 +292,8 @@ class Readings(dpjax.Model):
     def exchangeable(self):
         return False
 
-    @property
-    def reported(self):
-        return lambda records: records
+    def reported(self, records):
+        return records
 
 
 def test_vectors_move_number_by_number_and_covariates_do_not():

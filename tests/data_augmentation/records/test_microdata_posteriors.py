@@ -43,13 +43,11 @@ class Groups(dpjax.Model):
         of_label = jnp.log(jnp.where(label == 1, parameters["share"], 1 - parameters["share"]))
         return of_label + norm.logpdf(records["y"], parameters["mu"][label], SD)
 
-    @property
-    def unconstrain(self):
-        return lambda parameters: parameters | {"share": jax.scipy.special.logit(parameters["share"])}
+    def unconstrain(self, parameters):
+        return parameters | {"share": jax.scipy.special.logit(parameters["share"])}
 
-    @property
-    def constrain(self):
-        return lambda numbers: numbers | {"share": jax.nn.sigmoid(numbers["share"])}
+    def constrain(self, numbers):
+        return numbers | {"share": jax.nn.sigmoid(numbers["share"])}
 
     @property
     def discrete_support(self):

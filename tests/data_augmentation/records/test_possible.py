@@ -39,14 +39,9 @@ class Units(dpjax.Model):
         mean = parameters["rate"] * jnp.asarray(POPULATION[: len(y)])
         return jnp.where(y >= 0, y * jnp.log(mean) - mean - gammaln(y + 1), -jnp.inf)
 
-    @property
-    def update(self):
-        def draw(key: jax.Array, parameters: Any, records: Any) -> Any:
-            del parameters
-            total = jnp.sum(records["y"]).astype(float)
-            return {"rate": jax.random.gamma(key, 2.0 + total) / (1 + POPULATION.sum())}
-
-        return draw
+    def update(self, key, parameters, records):
+        total = jnp.sum(records["y"]).astype(float)
+        return {"rate": jax.random.gamma(key, 2.0 + total) / (1 + POPULATION.sum())}
 
     @property
     def count_field(self):
