@@ -54,9 +54,6 @@ ALONE: dict[str, Any] = {
 }
 """Kernels of parameters that move alone."""
 
-STEPS_ALONE = (300, 200)
-"""Steps of warm-up and sampling of such runs."""
-
 Step = Callable[[jax.Array, Any], Any]
 
 
@@ -70,6 +67,8 @@ class Size:
         Those of sweeps without a scan over records.
     kernels, ways, alone
         Of which kernels there are sweeps, and in which ways runs.
+    steps_alone
+        Steps of warm-up and draws of kernels alone.
     runs
         Records, chains and draws of runs with every default.
     repeats
@@ -84,6 +83,7 @@ class Size:
     kernels: tuple[str, ...] = tuple(KERNELS)
     ways: tuple[str, ...] = tuple(WAYS)
     alone: tuple[str, ...] = tuple(ALONE)
+    steps_alone: tuple[int, int] = (300, 200)
     runs: tuple[tuple[int, int, int], ...] = ((100, 1_024, 200), (10_000, 256, 100))
     repeats: int = 2
 
@@ -92,7 +92,7 @@ SIZES = {
     "full": Size(),
     "quick": Size((100,), (4, 64), (4,), (100,), alone=("NUTS",), runs=((100, 1_024, 200),)),
     "tiny": Size(
-        (100,), (4,), (4,), (100,), 2, ("IMwG, in turn",), ("every default",), ("NUTS",), ((100, 4, 20),), repeats=1
+        (100,), (4,), (4,), (100,), 2, ("IMwG, in turn",), ("every default",), ("NUTS",), (20, 20), ((100, 4, 20),), 1
     ),
 }
 
@@ -204,12 +204,12 @@ def time_run(name: str, n: int, chains: int, draws: int, options: dict[str, Any]
     return time_sample(f"sample, {name}", model, release, **budget, **options)
 
 
-def time_alone(name: str, chains: int, kernel: Any) -> Row:
+def time_alone(name: str, chains: int, steps: tuple[int, int]) -> Row:
     """The row of a run in which the records of 300 counties are summed out."""
     case = counties(300, 50)
     model = case.read()
-    budget = {"num_chains": chains, "num_warmup": STEPS_ALONE[0], "num_samples": STEPS_ALONE[1]}
-    return time_sample(f"summed out, {name}", model, case.release, **budget, parameter_kernel=kernel)
+    budget = {"num_chains": chains, "num_warmup": steps[0], "num_samples": steps[1]}
+    return time_sample(f"summed out, {name}", model, case.release, **budget, parameter_kernel=ALONE[name])
 
 
 def time_sample(name: str, model: dpjax.Model, release: Any, **options: Any) -> Row:
@@ -257,7 +257,7 @@ def run(size: Size) -> Iterator[Row]:
             yield time_run(name, n, chains, draws, WAYS[name])
     for name in size.alone:
         for chains in size.chains_alone:
-            yield time_alone(name, chains, ALONE[name])
+            yield time_alone(name, chains, size.steps_alone)
 
 
 def main(size: Size) -> None:
