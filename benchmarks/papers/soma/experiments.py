@@ -51,6 +51,12 @@ EXPERIMENTS = {
         {"chains": 4, "iterations": 60, "each": 20, "points": 2},
         panels=(1, 2),
     ),
+    "mixing-starts": Experiment(
+        "mixing_starts",
+        {"chains": 20, "iterations": 3_000, "points": 30},
+        {"chains": 10, "iterations": 500, "points": 10},
+        {"chains": 4, "iterations": 20, "points": 2},
+    ),
     "distances-readings": Experiment(
         "distances_readings",
         {"chains": 250, "iterations": 300, "reference": 6_000, "points": 12},
