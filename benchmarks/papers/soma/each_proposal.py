@@ -11,17 +11,9 @@ import jax.numpy as jnp
 
 import dpjax
 from benchmarks.papers.soma.problems import Problem
-from dpjax.exchangeable.sweeps import (
-    Innovations,
-    Placement,
-    SweepState,
-    decide,
-    draw_innovations,
-    is_place,
-    replace_record,
-    start_sweep,
-)
-from dpjax.exchangeable.targets import SummedTarget
+from dpjax.data_augmentation.records.placed import SummedTarget, SweepState, decide_at, start_sweep
+from dpjax.data_augmentation.records.soma import decide_among
+from dpjax.exchangeable.sweeps import Innovations, Placement, draw_innovations
 
 Update = Callable[[jax.Array, dpjax.base.Parameters, Any], dpjax.base.Parameters]
 """New parameters from a key, those before, and what is kept of the records [n, ...]."""
@@ -54,15 +46,25 @@ def advance(
         proposal_key, update_key = jax.random.split(key)
         proposal = model.sample_records(proposal_key, state.parameters, 1)
         column = target.columns(proposal)[:, 0]
-        decision, _ = decide(target, state.sweep, column, placement, innovation)
-        written = is_place(state.sweep.source, decision.place) & decision.accepted
+        if kind == "soma":
+            tried = (None, innovation.select, innovation.accept)
+            (place, accepted, log_weight), _ = decide_among(n, target, state.sweep, column, tried)
+        else:
+            at = (innovation.places, jnp.log(innovation.accept))
+            (place, accepted, log_weight), _ = decide_at(target, state.sweep, column, at)
+        written = (jnp.arange(n) == place) & accepted
 
         def replace(kept: jax.Array, new: jax.Array) -> jax.Array:
             return jnp.where(written.reshape(-1, *(1,) * (kept.ndim - 1)), new, kept)
 
         kept = jax.tree.map(replace, state.kept, keep(proposal))
-        sweep = replace_record(state.sweep, decision, jnp.asarray(0), column)
-        return State(update(update_key, state.parameters, kept), kept, sweep), decision.accepted
+        summary = state.sweep.summary + column - state.sweep.columns[:, place]
+        sweep = SweepState(
+            jnp.where(accepted, summary, state.sweep.summary),
+            jnp.where(accepted, log_weight, state.sweep.log_weight),
+            jnp.where(written[None], column[:, None], state.sweep.columns),
+        )
+        return State(update(update_key, state.parameters, kept), kept, sweep), accepted
 
     def make_block(state: State, key: jax.Array) -> tuple[State, tuple]:
         innovations_key, steps_key = jax.random.split(key)

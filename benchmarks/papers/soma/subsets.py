@@ -1,16 +1,17 @@
 """Appendix A.2: SOMA with fewer attempts than records, at uniform random subsets and at windows in turn."""
 
+from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-import dpjax
 from benchmarks.papers.soma.regression_chains import EPSILON, N, regression
+from dpjax.data_augmentation.records.placed import Decision, SummedTarget, SweepState, sweep
+from dpjax.data_augmentation.records.soma import decide_among, first_places
 from dpjax.diagnostics import ess_bulk, mcse_mean
-from dpjax.exchangeable.sweeps import Innovations, draw_innovations, make_placement, sweep
-from dpjax.exchangeable.targets import SummedTarget
+from dpjax.numerics import decision_uniforms
 
 KINDS = ("windows", "subsets")
 
@@ -41,17 +42,22 @@ def measure_kind(kind: str, attempts: int, chains: int, iterations: int) -> dict
 def make_chains(kind: str, attempts: int, iterations: int) -> Any:
     """Coefficients [chain, iteration, 3] and acceptance of chains from the prior."""
     model, release = regression(N, EPSILON)
-    placement = make_placement(dpjax.soma(attempts), N)
     target = SummedTarget(release, N)
 
-    def innovations(key: jax.Array) -> Innovations:
-        own_key, places_key = jax.random.split(key)
-        drawn = draw_innovations(own_key, placement)
-        if kind == "windows":
-            return drawn
+    def innovations(key: jax.Array) -> tuple:
+        places_key, select_key, accept_key = jax.random.split(key, 3)
         # The first places of a random order of all, for each proposal.
-        places = jnp.argsort(jax.random.uniform(places_key, (N, N)), axis=1)[:, :attempts]
-        return drawn._replace(places=places)
+        subsets = jnp.argsort(jax.random.uniform(places_key, (N, N)), axis=1)[:, :attempts]
+        places = first_places(N, attempts) if kind == "windows" else subsets
+        return places, jax.random.uniform(select_key, (N,)), decision_uniforms(accept_key, (N,))
+
+    def decide_in_subset(target: Any, state: SweepState, column: jax.Array, innovation: tuple) -> tuple:
+        places, *uniforms = innovation
+        tried = state._replace(columns=state.columns[:, places])
+        decision, nonfinite = decide_among(attempts, target, tried, column, (None, *uniforms))
+        return Decision(places[decision.place], decision.accepted, decision.log_weight), nonfinite
+
+    decide = partial(decide_among, attempts) if kind == "windows" else decide_in_subset
 
     @jax.jit
     @jax.vmap
@@ -63,7 +69,7 @@ def make_chains(kind: str, attempts: int, iterations: int) -> Any:
             update_key, proposal_key, innovation_key = jax.random.split(jax.random.fold_in(run_key, index), 3)
             parameters = model.update(update_key, *state)
             proposals = model.sample_records(proposal_key, parameters, N)
-            records, _, info = sweep(target, state[1], proposals, placement, innovations(innovation_key))
+            records, _, info = sweep(target, state[1], proposals, decide, innovations(innovation_key))
             return (parameters, records), (parameters["coef"], info.acceptance_rate)
 
         start = (parameters, model.sample_records(records_key, parameters, N))
