@@ -24,7 +24,7 @@ from dpjax.diagnostics.warnings import name_stuck, warn_of_nonfinite
 from dpjax.importance import weigh_alone
 from dpjax.models.checks import check_prior_is_drawn
 from dpjax.models.programs import jit_model
-from dpjax.models.simulation import free_numbers, parameter_shapes
+from dpjax.models.simulation import GibbsState, free_numbers, parameter_shapes
 from dpjax.release import PrivateRelease
 from dpjax.release.microdata import check_drawn_whole
 from dpjax.runtime.progress import PREPARING, Progress, ShowProgress
@@ -209,9 +209,11 @@ def run(
     def one(number: Array) -> tuple[Parameters, Trace]:
         island_key = jax.random.fold_in(key, number)
         island = run_island(model, plan, num_particles, num_sweeps, island_key, release, target_ess)
-        parameters, latent = island.particles
-        derived, reported = jax.vmap(model.derived)(parameters), jax.vmap(model.reported)(latent.records)
-        return {**parameters, **derived, **reported}, island.trace
+        return jax.vmap(draw)(island.particles), island.trace
+
+    def draw(particle: GibbsState) -> Parameters:
+        parameters, latent = particle
+        return {**parameters, **model.derived(parameters), **model.reported(latent.records)}
 
     return jax.vmap(one)(jnp.arange(num_islands))
 
