@@ -7,7 +7,7 @@ from uuid import UUID
 import jax
 import numpy as np
 
-from dpjax._util.validation import check_count, check_function, fail
+from dpjax._util.validation import check_count, check_function, describe, fail, name_of
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.entries import check_plain
 from dpjax.statistics import RecordStatistic
@@ -92,10 +92,10 @@ def read_people(people: Any, max_rows: Any, normalise: Any) -> People:
         return People(people, most, normalise)
     if people is not None and people is not UNSAID:
         remedy = "Pass the name of the column that says whose a record is, or None."
-        fail("people", repr(people), "the name of a column", remedy, error=TypeError)
+        fail("people", name_of(people), "the name of a column", remedy, error=TypeError)
     for argument, value in (("max_rows", max_rows), ("normalise", normalise)):
         if value is not None:
-            fail(argument, f"{value!r}, without people=", "None", "Pass people=, the column that tells people apart.")
+            fail(argument, f"{describe(value)}, without people=", "None", "Pass people=, the column that tells people apart.")
     return EACH_RECORD
 
 
