@@ -95,7 +95,8 @@ def read_people(people: Any, max_rows: Any, normalise: Any) -> People:
         fail("people", name_of(people), "the name of a column", remedy, error=TypeError)
     for argument, value in (("max_rows", max_rows), ("normalise", normalise)):
         if value is not None:
-            fail(argument, f"{describe(value)}, without people=", "None", "Pass people=, the column that tells people apart.")
+            remedy = "Pass people=, the column that tells people apart."
+            fail(argument, f"{describe(value)}, without people=", "None", remedy)
     return EACH_RECORD
 
 
