@@ -1,7 +1,6 @@
 """The reference says the truth: one entry for each parameter, in the order of the signature, and examples that run."""
 
 import importlib
-import importlib.util
 import inspect
 import re
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from typing import Any
 
 import dpjax
 from dpjax.mechanisms import Mechanism
+from tests.tools.hooks import load_hook
 from tests.tools.public_api import members, options_of
 
 PAGES = sorted((Path(__file__).parents[1] / "docs/reference").glob("*.md"))
@@ -137,24 +137,16 @@ def test_exceptions_have_no_example():
     assert {path for path in WITHOUT_EXAMPLE if ">>>" in (resolve(path).__doc__ or "")} == set()
 
 
-def load_entries() -> ModuleType:
-    """The hook that chooses what an entry shows."""
-    spec = importlib.util.spec_from_file_location("entries", PAGES[0].parents[1] / "hooks/entries.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 def test_members_without_an_entry_elsewhere_are_shown():
     """What a mechanism inherits from `Mechanism` is described there alone: it once filled the page 25 times."""
-    page = load_entries().on_page_markdown("::: dpjax.Laplace\n\n::: dpjax.sample\n")
+    page = load_hook("entries").on_page_markdown("::: dpjax.Laplace\n\n::: dpjax.sample\n")
     options = "    options:\n      inherited_members: [from_epsilon]\n"
     assert page == f"::: dpjax.Laplace\n{options}\n::: dpjax.mcmc.sample.sample\n"
 
 
 def test_a_mechanism_has_at_most_twelve_members():
     """Each entry of the page, and the contract: what samplers ask beyond it are objects that it may have."""
-    entries = load_entries()
+    entries = load_hook("entries")
     mechanisms = [value for value in PUBLIC.values() if inspect.isclass(value) and issubclass(value, Mechanism)]
     shown = {
         owner.__name__: [name for name in members(owner) if name in vars(owner) or name in entries.inherited(owner)]

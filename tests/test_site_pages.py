@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import dpjax
+from tests.tools.hooks import load_hook
 from tests.tools.printed import run_checked
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -42,6 +43,23 @@ def test_formulas_are_set_by_files_of_the_site():
     files = [DOCS / name for name in named] + [DOCS / "assets/katex" / name for name in fonts]
     assert len(named) == 4
     assert [file for file in files if not file.exists()] == []
+
+
+def test_indices_within_sentences_are_set():
+    """Names with an underscore, code and tags stay as they are."""
+    text = '<p title="x_i">x_i ~ N(θ_(c_i), e^(ε/2)), 2σ_k², r_hat, dp_hmc; <code>x_i</code></p>'
+    assert load_hook("indices").on_page_content(text) == (
+        '<p title="x_i">x<sub>i</sub> ~ N(θ<sub>c<sub>i</sub></sub>, e<sup>ε/2</sup>), 2σ<sub>k</sub>², '
+        "r_hat, dp_hmc; <code>x_i</code></p>"
+    )
+
+
+def test_figures_are_links():
+    """A figure can be enlarged on a telephone; thumbnails are links already."""
+    html = '<p><img alt="A forest." src="figure-1.png" /></p>'
+    assert load_hook("figures").on_page_content(html).startswith('<p><a class="figure" href="figure-1.png"><img ')
+    card = '<p><a href="page/"><img src="thumbnail.png" /></a></p>'
+    assert load_hook("figures").on_page_content(card) == card
 
 
 def test_the_first_page_calls_what_there_is():

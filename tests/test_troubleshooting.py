@@ -1,26 +1,16 @@
 """Troubleshooting knows every warning by its text, every error class by name, and every refusal by the index."""
 
 import ast
-import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from tests.tools.hooks import load_hook
 
 ROOT = Path(__file__).parents[1]
 PAGE = (ROOT / "docs/troubleshooting.md").read_text()
 SOURCES = {path: path.read_text() for path in sorted((ROOT / "dpjax").rglob("*.py"))}
-
-
-def load_hook(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / f"docs/hooks/{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
 
 MESSAGES = load_hook("messages")
 

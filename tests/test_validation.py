@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_troubleshooting import load_hook
+from tests.tools.hooks import load_hook
 from tests.tools.validation import LINES, leave_line, read_lines, record, summarise
 
 ROOT = Path(__file__).parents[1]
