@@ -25,7 +25,6 @@ from benchmarks.rows import Row
 from benchmarks.summed_out_cases import counties
 from benchmarks.timing import Timing, summarize
 from dpjax import mixture, models
-from dpjax.data_augmentation import parameter_kernel
 from dpjax.diagnostics import ess_bulk
 from problems.regression import make_model, parameters, simulated_release
 
@@ -49,8 +48,8 @@ WAYS: dict[str, dict[str, Any]] = {"every default": {}, "without refreshes": {"r
 
 ALONE: dict[str, Any] = {
     "NUTS": None,
-    "HMC of 8 leapfrogs": parameter_kernel("hmc", num_leapfrogs=8),
-    "HMC of 16 leapfrogs": parameter_kernel("hmc", num_leapfrogs=16),
+    "HMC of 8 leapfrogs": dpjax.data_augmentation.parameter_kernel("hmc", num_leapfrogs=8),
+    "HMC of 16 leapfrogs": dpjax.data_augmentation.parameter_kernel("hmc", num_leapfrogs=16),
 }
 """Kernels of parameters that move alone."""
 

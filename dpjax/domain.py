@@ -77,7 +77,7 @@ class Domain:
     is_finite: bool = True
 
     def __call__(self) -> dict[str, Any]:
-        """Every possible record [m], as far as its fields are told; without fields nothing."""
+        """Every possible record [m], as far as the domain lists its fields; without fields nothing."""
         if self.lists is not None:
             return self.lists()
         listed = self.records(self.places)

@@ -245,10 +245,10 @@ def soma_departure_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) 
 def soma_contraction_bound(epsilon: ArrayLike, n: ArrayLike) -> Numbers:
     """An upper bound of SOMA's convergence rate per proposal for n records: 1 less the least expected approach.
 
-    By Lemmas 18 and 19 the distance d of two chains is after a proposal on average at most d times this, so that their
-    laws are within n times its power in total variation. It is below 1 for every n if 2 sinh ε ≤ 1/2, that is for ε up
-    to 0.247, and for two records up to log 2. Elsewhere it is 1, which says nothing. The paper has rates of two
-    records alone; its Remark 6 gives up on more.
+    By Lemmas 18 and 19 a proposal multiplies the distance d of two chains on average by at most this. After t
+    proposals their distributions are within n times its t-th power in total variation. It is below 1 for every n if 2
+    sinh ε ≤ 1/2, that is for ε up to 0.247, and for two records up to log 2. Elsewhere it is 1, which says nothing.
+    The paper has rates of two records alone; its Remark 6 gives up on more.
 
     Parameters
     ----------
@@ -325,10 +325,10 @@ def imwg_proposal_acceptance(log_weights: ArrayLike, log_current: ArrayLike) -> 
 
 
 def imwg_distance_bound(acceptance: ArrayLike, steps: ArrayLike) -> Numbers:
-    """(1 − A)^t, how far a random-scan IMwG chain is at least from its law after t proposals: Corollary 11.
+    """(1 − A)^t, how far a random-scan IMwG chain is at least from its limit after t proposals: Corollary 11.
 
     In total variation, for records of continuous distributions. The chain is where it started with this probability or
-    more, and its law has no mass there. With SOMA's A, which is no smaller by Theorem 10, the bound holds too.
+    more, and its limit has no mass there. With SOMA's A, which is no smaller by Theorem 10, the bound holds too.
 
     Parameters
     ----------

@@ -268,7 +268,7 @@ def build_mixed_step(
 
 
 def find_second_step(model: Model, release: PrivateRelease, plan: SweepPlan) -> SecondStep | None:
-    """The second step of a sweep: with what can be summed out, else by the records' noise; None if there is none."""
+    """The second step of a sweep: with what can be summed out, else with latent normals held; None if there is none."""
     own = plan.own_latent_data
     if own is not None:
         return own.second_step(model, release)

@@ -71,9 +71,8 @@ class SearchingRun(PosteriorRun):
         """The run with sums fitted to the draws of one; None if those that it has are good enough."""
         raise NotImplementedError
 
-    def begin(self, look: Callable[[], Status]) -> Status:
+    def at_known_starts(self) -> Status:
         """The status before the first step, with chains where they have climbed to."""
-        del look
         assert self.ascent is not None
         return self.open(self.states_at(self.ascent.starts), self.ascent.tuning, None)
 

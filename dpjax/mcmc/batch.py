@@ -224,12 +224,9 @@ def split_keys(key: Key, numbers: Array, num_chains: int) -> RunKeys:
 
 
 def begin(run: BatchRun) -> Status:
-    """The status before the first step."""
-    return run.begin(partial(find_and_open, run))
-
-
-def find_and_open(run: BatchRun) -> Status:
     """The status before the first step, with chains at starts of positive density."""
+    if (known := run.at_known_starts()) is not None:
+        return known
     with looking_for_starts(run):
         return run.open(find_all(run, run.keys.starts), run.first_tuning(), run.first_refresh)
 

@@ -219,9 +219,9 @@ class PosteriorRun(Run):
             "steps": self.steps(status, length),
         }
 
-    def begin(self, look: Callable[[], Status]) -> Status:
-        """The status before the first step, where `look` finds starts."""
-        return look()
+    def at_known_starts(self) -> Status | None:
+        """The status before the first step, if it is known where chains start; None if starts are looked for."""
+        return None
 
     def widened(self, status: Status) -> "PosteriorRun | None":
         """The run that is to be made in its place, if its draws show that it left something out."""

@@ -186,11 +186,11 @@ def sample(
         file = None if path is None else PeriodicCheckpoint(path, make_fingerprint(key, run, initial), mesh, run.pack)
         rule = make_stopping_rule(until, run, partial(assess_run, run.problem.model), began)
         with at_work(file):
-            first = find_saved(run, file) or run.begin(partial(begin, run, initial, asked))
+            first = find_saved(run, file) or begin(run, initial, asked)
             status = run_to_end(run, first, file, bar, rule)
             while (wider := run.widened(status)) is not None:
                 run = wider
-                status = run_to_end(run, run.begin(partial(begin, run, initial, asked)), file, bar, rule)
+                status = run_to_end(run, begin(run, initial, asked), file, bar, rule)
     return make_posterior(run, status, initial, file, rule)
 
 
@@ -202,6 +202,8 @@ def begin(run: PosteriorRun, initial: Parameters | Literal["large-sample"] | Non
     asked
         Whether the user asked for starts at the Normal approximation; if it is the default, it may fail.
     """
+    if (known := run.at_known_starts()) is not None:
+        return known
     problem, num_chains = run.problem, len(run.keys.chains)
     with looking_for_starts(run):
         start = partial(starts_by(problem.plan.imputation), run.keys.starts, problem.model, problem.release, num_chains)

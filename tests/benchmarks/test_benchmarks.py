@@ -27,6 +27,10 @@ def make_row(**changes: object) -> Row:
     return Row(**fields | changes, timing=Timing(1.0, 0.25, 0.5, 3), target=("µs", "<=", 0.2))
 
 
+TAKEN_APART = {"subsets.py", "each_proposal.py", "mixing_readings.py"}
+"""Experiments that change one step of a kernel, or of a diagnostic, and import the others."""
+
+
 def test_benchmarks_are_written_as_users_write():
     """Of dpjax they import public names alone."""
     root = Path(__file__).parents[2] / "benchmarks"
@@ -39,7 +43,8 @@ def test_benchmarks_are_written_as_users_write():
         for alias in node.names
     ]
     assert len(taken) > 20
-    private = [entry for entry in taken if entry[1] not in MODULES or not hasattr(MODULES[entry[1]], entry[2])]
+    own = [entry for entry in taken if entry[0].name not in TAKEN_APART]
+    private = [entry for entry in own if entry[1] not in MODULES or not hasattr(MODULES[entry[1]], entry[2])]
     assert private == []
 
 

@@ -10,7 +10,8 @@ from scipy import stats
 
 import dpjax
 from dpjax.mixture.samplers.base import Setup, Slots
-from dpjax.mixture.samplers.conditional import Conditional
+from dpjax.mixture.samplers.conditional import Conditional, Slices, draw_slices, open_slices
+from dpjax.mixture.samplers.weights import Weights
 from dpjax.models import GammaPrior
 from tests.mixture.components.cases import COMPONENTS
 from tests.mixture.perfect import NOISE, p_value, run
@@ -62,10 +63,9 @@ LAPLACE = dpjax.Laplace(NOISE)
 @pytest.mark.slow
 def test_slices_before_the_new_weights_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mutation: every record may choose every slot held, by equal weights."""
-    from dpjax.mixture.samplers import conditional as labels
 
-    def level(present: jax.Array, weights: labels.Weights) -> labels.Slices:
-        return labels.open_slices(present, weights)._replace(log_shares=jnp.zeros_like(weights.weights))
+    def level(present: jax.Array, weights: Weights) -> Slices:
+        return open_slices(present, weights)._replace(log_shares=jnp.zeros_like(weights.weights))
 
     plant(monkeypatch, "draw_slices", lambda uniforms, present, weights, threshold: level(present, weights))
     assert p_value(run(jax.random.key(21), SETUP, ALPHA, LAPLACE), ALPHA) < REJECT
@@ -110,10 +110,9 @@ def test_proposals_that_are_always_taken_are_rejected() -> None:
 @pytest.mark.slow
 def test_old_slices_are_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """A mutation: the slice variables are drawn uniformly on (0, threshold) whatever the slot's weight."""
-    from dpjax.mixture.samplers import conditional as labels
 
     def short(uniforms, present, weights, threshold):
-        return labels.draw_slices(uniforms * uniforms, present, weights, threshold)
+        return draw_slices(uniforms * uniforms, present, weights, threshold)
 
     plant(monkeypatch, "draw_slices", short)
     assert p_value(run(jax.random.key(21), SETUP, ALPHA, LAPLACE, num_chains=20_000), ALPHA) < REJECT

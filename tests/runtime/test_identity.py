@@ -218,7 +218,7 @@ SCRIPT = """
     model = dpjax.from_numpyro(program, records=("y",))
     shipped = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 1.0), variance=1.0)
     names = {"a", "b", "c", "d", "e"}
-    members = [getattr(model, name) for name in dpjax.base.MEMBERS]
+    members = [getattr(model, name) for name in dpjax.base.MEMBERS if model.has(name)]
     nouns = [*members, shipped, lambda record: record["y"][None] * (len(names) in {1, 2, 5}), dpjax.soma(3)]
     print(*[identify("noun", noun) for noun in nouns])
 """

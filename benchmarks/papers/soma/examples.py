@@ -7,10 +7,10 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from blackjax.base import SamplingAlgorithm
 
 from benchmarks.papers.soma.table3_readings import decide
 from dpjax import exchangeable
-from dpjax.base import SamplingAlgorithm
 from dpjax.diagnostics import ess_bulk, mcse_mean
 
 EPSILON = 20.0

@@ -302,7 +302,9 @@ class CountModel(SameParameters):
         return super().has(member) and (not member.startswith("update") or self.model.has("conjugate"))
 
     def update(self, key: Key, parameters: Parameters, records: Records) -> Parameters:
-        """An exact draw of the parameters given tables."""
+        """An exact draw of the parameters given tables; the parameters themselves, if they cannot be integrated out."""
+        if not self.has("update"):
+            return parameters
         return self.model.conjugate().update(key, self.sums(records))
 
     def update_log_density(self, new: Parameters, parameters: Parameters, records: Records) -> Array:

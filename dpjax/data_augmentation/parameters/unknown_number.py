@@ -40,8 +40,8 @@ def build_number_step(
 ) -> Callable[[Key, Parameters, Records, Tuning], tuple[Parameters, Records, InterweavingInfo]]:
     """The step ``(rng_key, parameters, records, tuning) -> (parameters, records, info)``.
 
-    It leaves p(parameters, number, records | release) invariant and moves all three: elliptical slice moves of the
-    parameters with the noise of all rows held and their number summed out, and then a draw of the number.
+    It leaves p(parameters, number, records | release) invariant and moves all three. First come elliptical slice moves
+    of the parameters, with the noise of all rows held and their number summed out, and then a draw of the number.
     """
     form, weigh = model.noncentred, weigh_numbers(release)
 
