@@ -1,5 +1,6 @@
 """Rows of what the paper leaves open, under other readings, and of its first version."""
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,18 @@ def entry(result: dict[str, Any], *path: str | int) -> float:
     for name in path:
         found = found[name]
     return float(found)
+
+
+def figure3(read: Callable[..., Any]) -> tuple[Number, ...]:
+    """When R-hat is below 1.05 in the paper's Figure 3, and what is read of a result for the same sampler."""
+    return tuple(
+        Number(name, paper, partial(read, sampler=sampler))
+        for name, sampler, paper in (
+            ("SOMA", "soma", 800),
+            ("Sys-IMwG", "imwg_systematic", 1_500),
+            ("Ran-IMwG", "imwg_random", 1_500),
+        )
+    )
 
 
 def time_use(result: dict[str, Any], sex: str, sampler: str) -> dict[str, Any]:
@@ -125,21 +138,14 @@ ROWS = (
         "soma",
         "mixing-starts",
         "iterations until Gelman and Rubin's R-hat of all parameters is below 1.05",
-        tuple(
-            Number(name, paper, partial(from_truth, sampler=sampler))
-            for name, sampler, paper in (
-                ("SOMA", "soma", 800),
-                ("Sys-IMwG", "imwg_systematic", 1_500),
-                ("Ran-IMwG", "imwg_random", 1_500),
-            )
-        ),
+        figure3(from_truth),
         "20 chains assumed; the paper gives no number",
     ),
     Row(
         "Appendix A.2",
         "soma",
         "subsets",
-        "SOMA at uniform subsets keeps the law: mean of β₀, less that at windows",
+        "SOMA at uniform subsets keeps the distribution: mean of β₀, less that at windows",
         tuple(
             Number(f"{m} attempts", 0.0, partial(lead_of_subsets, attempts=m), partial(error_of_lead, attempts=m))
             for m in ("5", "20")
@@ -151,14 +157,7 @@ ROWS = (
         "soma",
         "mixing-readings",
         "iterations until R-hat is below 1.05: of the 24 readings tried, the nearest",
-        tuple(
-            Number(name, paper, partial(below, sampler=sampler))
-            for name, sampler, paper in (
-                ("SOMA", "soma", 800),
-                ("Sys-IMwG", "imwg_systematic", 1_500),
-                ("Ran-IMwG", "imwg_random", 1_500),
-            )
-        ),
+        figure3(below),
         "20 chains assumed; the paper gives no number",
         cause="It is Gelman and Rubin's R-hat of whole chains, of β₀ alone, with no draws left out: it gives both "
         "IMwG, but not SOMA. Excluded are ranks, split chains, other parameters, half of the draws left out, and an "
