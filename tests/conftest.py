@@ -1,5 +1,6 @@
 """Strict numerics for every test: x64 unless DPJAX_TEST_FLOAT32=1, and no silent promotion of types or ranks."""
 
+import ctypes
 import gc
 import os
 from collections.abc import Iterator
@@ -34,18 +35,32 @@ LEFT_OUT = pytest.StashKey[set[str]]()
 MOST_BYTES = 2**31
 """Of compiled programs; a complete run leaves a fifth of it."""
 
-MAPS = Path("/proc/self/maps")
+MAPS, PAGES = Path("/proc/self/maps"), Path("/proc/self/statm")
 MANY_MAPS = 32_000
 """Half of what Linux allows a process: each compiled program takes some, and past the limit the compiler crashes."""
+
+MANY_BYTES = 3 * 2**30
+"""Of memory: two processes of a complete run would else hold 8 GB each."""
 
 
 @pytest.fixture(autouse=True, scope="module")
 def room_for_programs() -> Iterator[None]:
-    """Forget the programs of earlier tests where they have become too many for one process."""
+    """Forget the programs of earlier tests if they have become too many for one process."""
     yield
-    if MAPS.exists() and MAPS.read_bytes().count(b"\n") > MANY_MAPS:
+    if not MAPS.exists():
+        return
+    resident = int(PAGES.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    if resident > MANY_BYTES or MAPS.read_bytes().count(b"\n") > MANY_MAPS:
         jax.clear_caches()
         gc.collect()
+        give_back_memory()
+
+
+def give_back_memory() -> None:
+    """Return what was freed to the system, which the C library of Linux keeps for itself otherwise."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 @pytest.fixture(autouse=True)
