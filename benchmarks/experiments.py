@@ -24,6 +24,7 @@ FOLDERS = {
 class Experiment(NamedTuple):
     """A module with ``measure(**settings) -> dict`` and ``draw(result, axes)``, its settings, and its figure's shape.
 
+    A long `measure` may give ever fuller results, each of which replaces the file of the one before.
     Where a figure has several panels, in rows and columns, ``axes`` is the list of them, row by row; where `panels` is
     None, it is the figure. Tiny settings are the smallest that run all of the code: their figures mean nothing.
     """
@@ -54,11 +55,15 @@ def main(folder: str, arguments: Sequence[str]) -> None:
     module = importlib.import_module(f"{FOLDERS[folder]}.{experiment.module}")
     settings = choose_settings(experiment, options)
     print(f"{options.name}: {settings}", file=sys.stderr, flush=True)
-    content = contain(settings, module.measure(**settings))
-    if options.json is None or str(options.json) == "-":
+    measured = module.measure(**settings)
+    to_file = options.json is not None and str(options.json) != "-"
+    for result in [measured] if isinstance(measured, dict) else measured:
+        content = contain(settings, result)
+        if to_file:
+            options.json.write_text(format_json(content))
+    if not to_file:
         print(format_json(content), end="")
         return
-    options.json.write_text(format_json(content))
     draw_figure(module, content, experiment.panels).savefig(options.json.with_suffix(".png"), dpi=120)
 
 

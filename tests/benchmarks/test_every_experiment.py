@@ -4,6 +4,7 @@ import inspect
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -38,6 +39,20 @@ def test_settings_can_be_one_s_own(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     main("soma", ["time-use", "--quick", "--set", "chains=3", "--set", "file=survey.dat", "--json", "-"])
     own = read("soma")["time-use"].quick | {"chains": 3, "file": "survey.dat"}
     assert json.loads(capsys.readouterr().out)["given"] == own
+
+
+def test_a_long_experiment_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It may be killed: each result replaces the file of the one before."""
+    module, file = import_module("benchmarks.papers.mixture.samplers"), tmp_path / "result.json"
+
+    def measure(**settings: object) -> Iterator[dict[str, object]]:
+        yield {"given": settings}
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "measure", measure)
+    with pytest.raises(KeyboardInterrupt):
+        main("mixture", ["samplers", "--tiny", "--json", str(file)])
+    assert json.loads(file.read_text())["given"]["repeats"] == 2
 
 
 @pytest.mark.parametrize(

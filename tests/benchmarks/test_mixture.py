@@ -1,9 +1,12 @@
 """The problem of the mixtures' experiments, and their measuring at small sizes."""
 
+import time
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
-from benchmarks.papers.mixture import problems, speed
+from benchmarks.papers.mixture import problems, samplers, speed
 
 
 def test_the_problem_is_the_one_described() -> None:
@@ -26,3 +29,31 @@ def test_rows_hold_what_was_measured() -> None:
     figure = pytest.importorskip("matplotlib.figure").Figure()
     speed.draw(result, figure.subplots())
     figure.draw_without_rendering()
+
+
+def test_the_sweeps_of_chains_fit_the_time() -> None:
+    """After the first pass the others go as far as the time allows, and no further than asked."""
+    began = time.monotonic()
+    run = SimpleNamespace(sweeps=0, seconds=0.0)
+    passes = samplers.stops({(20, "exact"): run}, 62_500, began + 100.0)  # type: ignore[dict-item]
+    assert next(passes) == samplers.FIRST
+    run.sweeps, run.seconds = 1_000, 5.0
+    assert list(passes) == pytest.approx([10_500, 21_000], rel=0.02)
+
+
+def test_laws_of_the_number_of_clusters_are_compared_with_what_chance_makes_of_them() -> None:
+    """Independent chains of one law are about as far apart as their halves tell, and shifted ones further."""
+    generator = np.random.default_rng(1)
+
+    def figures(shift: int) -> dict[str, np.ndarray]:
+        clusters = np.minimum(generator.poisson(4.0, (40, 2_000)) + 1 + shift, samplers.MOST_CLUSTERS)
+        whole, *halves = (samplers.histogram(part) for part in (clusters, *np.array_split(clusters, 2, axis=1)))
+        means = clusters.mean(axis=1)[:, None]
+        return {"histogram": whole[:, None], "halves": samplers.variation(*halves)[:, None], "clusters": means}
+
+    (alike,) = samplers.compare(figures(0), figures(0))
+    assert alike["variation"] == pytest.approx(alike["by_chance"], rel=0.25)
+    assert abs(alike["difference"]) < 4 * alike["error"]
+    (shifted,) = samplers.compare(figures(0), figures(1))
+    assert shifted["variation"] > 4 * shifted["by_chance"]
+    assert shifted["difference"] == pytest.approx(-1, abs=5 * shifted["error"])

@@ -4,6 +4,7 @@ from benchmarks.experiments import Experiment
 
 EPSILONS = [2, 10, 50, 100, 250]
 VARIANTS = ("exact", "metropolis", "4 proposals", "Neal 5, m = 1")
+PAPER_NAMES = ("paper's slice", "Neal 5, m = 1", "exact", "Neal 5, m = 5")
 NAMES = ("exact", "metropolis", "4 proposals", "paper's slice", "Neal 5, m = 1", "Neal 5, m = 5")
 
 EXPERIMENTS = {
@@ -22,6 +23,35 @@ EXPERIMENTS = {
     ),
     "samplers": Experiment(
         "samplers",
+        {
+            "sizes": (200, 50, 1_000, 500),
+            "epsilons": (1.0, 2.0, 5.0, 10.0, 50.0),
+            "names": PAPER_NAMES,
+            "repeats": 50,
+            "sweeps": 50_000,
+            "seconds": 60_000,
+        },
+        {
+            "sizes": (200,),
+            "epsilons": (1.0, 2.0, 5.0, 10.0, 50.0),
+            "names": PAPER_NAMES,
+            "repeats": 2,
+            "sweeps": 1_200,
+            "seconds": 60,
+        },
+        {
+            "sizes": (20,),
+            "epsilons": (10.0,),
+            "names": ("exact", "paper's slice"),
+            "repeats": 2,
+            "sweeps": 400,
+            "seconds": 60,
+        },
+        panels=(4, 4),
+        one_core=False,
+    ),
+    "sampler-times": Experiment(
+        "sampler_times",
         {
             "sizes": (50, 200, 1_000),
             "epsilons": (1.0, 2.0, 5.0, 10.0, 50.0),

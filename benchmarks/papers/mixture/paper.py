@@ -69,7 +69,7 @@ PAPER = Paper(
         Row(
             "Figures 1 and 9",
             "mixture",
-            "samplers",
+            "sampler-times",
             "densities behind Laplace noise",
             paper_size="50 data sets, 100,000 sweeps, n up to 1,000",
             looks=LOOKS_DENSITY,
@@ -77,7 +77,7 @@ PAPER = Paper(
         Row(
             "Figure 2",
             "mixture",
-            "samplers",
+            "sampler-times",
             "acceptance, and effective draws of the number of clusters, n = 200",
             (
                 Number("least acceptance over exp(−ε)", 1.0, least_margin, kind="at least"),
@@ -105,7 +105,7 @@ PAPER = Paper(
         Row(
             "Figure 11",
             "mixture",
-            "samplers",
+            "sampler-times",
             "number of clusters by ε",
             paper_size="50 data sets, 100,000 sweeps",
             looks="The file has its posterior mean alone, at each ε and n.",

@@ -42,6 +42,12 @@ def simulate_values(n: int, epsilon: float) -> np.ndarray:
     return three_normals(n, generator) + generator.laplace(scale=DIAMETER / epsilon, size=n)
 
 
+def simulate_normals(n: int, epsilon: float, repeat: int) -> np.ndarray:
+    """The released values [n] of a repeat; all ε share its records, and its noise but for the scale."""
+    generator = np.random.default_rng([41, n, repeat])
+    return three_normals(n, generator) + generator.laplace(size=n) * DIAMETER / epsilon
+
+
 def make_problem(n: int, epsilon: float) -> Problem:
     """The values with their channel, component and concentration."""
     return pose(simulate_values(n, epsilon), dpjax.Laplace(DIAMETER / epsilon), BASE)
