@@ -19,8 +19,8 @@ ROOT = Path(__file__).parents[1]
 ROW = re.compile(r"^\| `([\w.]+)`(?:, ([^|]+?))? \| ((?:`[\w/.]+`(?: → )?)+) \|$", re.M)
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text()
 PATHS = {second or first: re.findall(r"`([\w/.]+)`", files) for first, second, files in ROW.findall(CONTRIBUTING)}
-DECORATORS = {"models/programs.py", "runtime/devices.py", "_util/jit.py"}
-"""Which share a program between models, and spread chains over devices."""
+DECORATORS = {"models/programs.py", "runtime/devices.py", "_util/jit.py", "_util/spelling.py"}
+"""Which share a program between models, spread chains over devices, and check how a kernel is called."""
 STRAIGHT = {"a regression", "a table"}
 """Calls that leave a file for good, so that the table is read from the left to the right."""
 MOST_FILES = 10

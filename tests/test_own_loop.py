@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import dpjax
-from dpjax import diagnostics
+from dpjax import coupling, diagnostics, exchangeable, mixture, private
+from dpjax.models.simulation import GibbsState
 from tests.tools.printed import run_checked
 
 PAGE = Path(__file__).parents[1] / "docs" / "own-loop.md"
@@ -75,6 +76,91 @@ def test_a_kernel_that_returns_something_else_is_told_what(case: str) -> None:
 
 def test_a_kernel_that_is_right_is_taken() -> None:
     dpjax.gibbs(MODEL, RELEASE, imputation=kernel(lambda latent: (latent, INFO)))
+
+
+KEY = jax.random.key(1)
+POSITION = dpjax.data_augmentation.Position({"mean": jnp.array(0.5)}, {"y": jnp.ones(4)})
+
+
+def of_target() -> private.Target:
+    """Four records with a Normal likelihood of one parameter."""
+    return private.target(lambda at, y: -((y - at) ** 2) / 2, lambda at: -(at**2) / 2, jnp.ones(4), jnp.zeros(()))
+
+
+def free() -> Any:
+    return exchangeable.soma(lambda x: -(jnp.sum(x) ** 2), jax.random.normal, lambda x: -(x**2) / 2)
+
+
+def clusters() -> Any:
+    component = mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
+    return mixture.gibbs([-2.0, 2.0], dpjax.Gaussian(0.5), component=component, concentration=1.0)
+
+
+LATENT = dpjax.base.Latent(POSITION.records, jnp.ones(1), jnp.zeros(()))
+KERNELS = {
+    "gibbs": lambda: (dpjax.gibbs(MODEL, RELEASE, interweave=False).step, GibbsState(POSITION.parameters, LATENT)),
+    "impute": lambda: (dpjax.impute(MODEL, RELEASE, {"mean": 0.5}).step, LATENT),
+    "imwg": lambda: (dpjax.imwg()(MODEL, RELEASE), LATENT, POSITION.parameters),
+    "soma": lambda: (dpjax.soma()(MODEL, RELEASE), LATENT, POSITION.parameters),
+    "pcn": lambda: (dpjax.pcn(block=2, correlation=0.5)(MODEL, RELEASE), LATENT, POSITION.parameters),
+    "exchangeable": lambda: (free().step, exchangeable.ExchangeableState(jnp.zeros(3), jnp.zeros(()))),
+    "mixture": lambda: (kernel := clusters(), jax.eval_shape(kernel.init, jnp.array([0, 1]), KEY)),
+    "private": lambda: (kernel := private.rwmh(of_target(), proposal_scale=0.5), kernel.init(jnp.zeros(()))),
+    "coupled": lambda: (kernel := coupling.coupled_gibbs(MODEL, RELEASE), kernel.join(POSITION, POSITION, False)),
+}
+"""The kernel or its step, a state and the arguments after it."""
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize("case", KERNELS)
+def test_steps_say_what_is_wrong_with_their_arguments(case: str) -> None:
+    """Before, a state in the key's place was an "unexpected PRNG key type" of JAX, and others an AttributeError."""
+    kernel, state, *others = KERNELS[case]()
+    step = getattr(kernel, "step", kernel)
+    with pytest.raises(TypeError, match=rf"^rng_key: given {type(state).__name__}; .* Call step\(rng_key, \w+.*order"):
+        step(state, KEY, *others)
+    with pytest.raises(TypeError, match=r"^rng_key: given 0; expected one typed key"):
+        step(0, state, *others)
+    with pytest.raises(TypeError, match=r"^\w+: given tuple; expected the .* made\. Pass the state alone"):
+        step(KEY, (state, None), *others)
+    with pytest.raises(TypeError, match=r"^\w+: given nothing; expected a value. step takes rng_key"):
+        step(KEY)
+
+
+SLIPS = {
+    "no cap on the steps": (
+        lambda kernel: coupling.meeting_times(KEY, kernel, num_pairs=3),
+        "max_steps: given nothing",
+    ),
+    "no cap on estimates": (
+        lambda kernel: coupling.unbiased_estimates(KEY, kernel, lambda at: at, k=1, m=2, num_pairs=3),
+        "max_steps: given nothing",
+    ),
+    "a misspelt name": (
+        lambda kernel: coupling.meeting_times(KEY, kernel, num_pair=3, max_steps=9),
+        r"num_pair: given a value; .* Write num_pairs\.$",
+    ),
+}
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize("name", SLIPS)
+def test_calls_that_run_pairs_name_what_is_missing(name: str) -> None:
+    call, message = SLIPS[name]
+    with pytest.raises(TypeError, match=f"^{message}"):
+        call(coupling.coupled_gibbs(MODEL, RELEASE))
+
+
+@pytest.mark.x64
+def test_private_kernels_start_at_parameters_like_the_target_s() -> None:
+    """Before, a key or a wrong shape in the position's place was found in the first step, by JAX's own words."""
+    target = of_target()
+    kernel = private.rwmh(target, proposal_scale=0.5)
+    for given, expected in ((KEY, "a pytree of at least one array of numbers"), (jnp.zeros(2), "as in the target")):
+        with pytest.raises((TypeError, ValueError), match=rf"(?s)^position: given .*{expected}"):
+            kernel.init(given)
+    with pytest.raises(TypeError, match=r"^proposal_scale: given nothing"):
+        private.rwmh(target)  # type: ignore[call-arg]
 
 
 def test_the_joint_density_is_one_number_with_a_gradient() -> None:

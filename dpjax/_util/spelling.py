@@ -1,13 +1,13 @@
-"""Arguments that have two usual names, and constructors that say what their arguments are called."""
+"""Arguments that have two usual names; constructors, functions and steps that say what their arguments are called."""
 
 import inspect
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import Any, ParamSpec, Self, TypeVar
 
-from dpjax._util.validation import fail
+from dpjax._util.validation import check_key, fail, name_of
 
-__all__ = ["NamesArguments", "takes_num_draws"]
+__all__ = ["NamesArguments", "names_arguments", "steps_from", "takes_num_draws"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,8 +39,52 @@ class NamesArguments:
     def __new__(cls, *arguments: Any, **options: Any) -> Self:
         """An instance, or a `TypeError` for names that do not fit the constructor."""
         if arguments or options:  # copies are made without any
-            check_names(cls, len(arguments), set(options))
+            check_names(cls.__name__, parameters_of(cls), len(arguments), set(options))  # type: ignore[arg-type]
         return super().__new__(cls)
+
+
+def names_arguments(function: Callable[P, R]) -> Callable[P, R]:
+    """The function, which names arguments that it lacks, and those that are missing."""
+    parameters = tuple(inspect.signature(function).parameters.values())
+
+    @wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        check_names(function.__name__, parameters, len(args), set(kwargs))
+        return function(*args, **kwargs)
+
+    return call
+
+
+def steps_from(source: str, kind: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """A decorator of ``step(rng_key, state, ...)``: it raises unless these are a key and a state of this type.
+
+    Parameters
+    ----------
+    source
+        What makes the first state, for the error.
+    kind
+        The type of states.
+    """
+
+    def decorate(step: Callable[P, R]) -> Callable[P, R]:
+        names = tuple(inspect.signature(step).parameters)
+
+        @wraps(step)
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            given = dict(zip(names, args, strict=False)) | kwargs
+            key, state = (given[name] for name in names[:2])
+            if isinstance(key, kind):
+                remedy = f"Call step({', '.join(names)}), in this order."
+                fail(names[0], name_of(key), "one typed key", remedy, error=TypeError)
+            check_key(names[0], key)
+            if not isinstance(state, kind):
+                expected = f"the {kind.__name__} that {source} or the last step made"
+                fail(names[1], name_of(state), expected, "Pass the state alone, without an info.", error=TypeError)
+            return step(*args, **kwargs)
+
+        return names_arguments(call)
+
+    return decorate
 
 
 @cache
@@ -49,20 +93,19 @@ def parameters_of(cls: type) -> tuple[inspect.Parameter, ...]:
     return tuple(inspect.signature(cls.__init__).parameters.values())[1:]  # type: ignore[misc]
 
 
-def check_names(cls: type, number: int, given: set[str]) -> None:
-    """Raise unless a constructor takes so many arguments by their place, and others by these names."""
-    expected = [one for one in parameters_of(cls) if one.kind in NAMED]
+def check_names(callee: str, parameters: tuple[inspect.Parameter, ...], number: int, given: set[str]) -> None:
+    """Raise unless a function of these parameters takes so many arguments by their place, and others by these names."""
+    expected = [one for one in parameters if one.kind in NAMED]
     names = [one.name for one in expected]
-    is_open = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters_of(cls))
+    is_open = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
     if (unknown := sorted(given - set(names))) and not is_open:
         meant = nearest(unknown[0], names)
-        remedy = f"Write {meant}." if meant else f"See help({cls.__name__})."
-        fail(unknown[0], "a value", f"one of {cls.__name__}'s arguments: {', '.join(names)}", remedy, error=TypeError)
+        remedy = f"Write {meant}." if meant else f"See help({callee})."
+        fail(unknown[0], "a value", f"one of {callee}'s arguments: {', '.join(names)}", remedy, error=TypeError)
     by_place = [one.name for one in expected if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD][:number]
     missing = [one.name for one in expected if one.default is one.empty and one.name not in {*by_place, *given}]
     if missing:
-        remedy = f"{cls.__name__} takes {', '.join(names)}."
-        fail(missing[0], "nothing", "a value", remedy, error=TypeError)
+        fail(missing[0], "nothing", "a value", f"{callee} takes {', '.join(names)}.", error=TypeError)
 
 
 def nearest(name: str, names: list[str]) -> str | None:

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.jit import in_full_precision
+from dpjax._util.spelling import names_arguments, steps_from
 from dpjax._util.validation import check_function
 from dpjax.base import Key
 from dpjax.coupling.pairs import CoupledKernel, RecordPair
@@ -19,6 +20,7 @@ from dpjax.exchangeable.targets import Function, make_target
 __all__ = ["coupled_exchangeable"]
 
 
+@names_arguments
 def coupled_exchangeable(
     log_density: Function,
     propose: Propose,
@@ -75,6 +77,7 @@ def coupled_exchangeable(
     placement = make_placement(imputation, target.n, proposals)
     relabelling = check_relabelling(relabel, placement)
 
+    @steps_from("join", RecordPair)
     @in_full_precision
     def step(rng_key: Key, pair: RecordPair) -> tuple[RecordPair, SweepInfo]:
         proposal_key, sweep_key = jax.random.split(rng_key)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.jit import in_full_precision
+from dpjax._util.spelling import steps_from
 from dpjax._util.validation import check_function, fail
 from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.coupling.latent_data import coupled_latent_data
@@ -148,6 +149,7 @@ def coupled_gibbs(
     target = SummedTarget(release, release.n)
     refreshed = None if refresh is None else build_coupled_refresh(model, release, refresh)
 
+    @steps_from("join", GibbsPair)
     @in_full_precision
     def step(rng_key: Key, pair: GibbsPair) -> tuple[GibbsPair, SweepInfo]:
         parameter_key, proposal_key, sweep_key, refresh_key = jax.random.split(rng_key, 4)

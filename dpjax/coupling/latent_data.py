@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.jit import in_full_precision
+from dpjax._util.spelling import steps_from
 from dpjax._util.validation import fail
 from dpjax.base import Array, ImputationInfo, Key
 from dpjax.coupling.pairs import CoupledKernel
@@ -54,6 +55,7 @@ def coupled_latent_data(
         fail("sample_start", None, "a start that has the known totals", remedy)
     kernel = build_kernel(model, release, problem.plan)
 
+    @steps_from("join", LatentPair)
     @in_full_precision
     def step(rng_key: Key, pair: LatentPair) -> tuple[LatentPair, ImputationInfo]:
         first, info = kernel(rng_key, pair.first, None)

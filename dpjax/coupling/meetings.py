@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import (
     check_array,
     check_count,
@@ -90,6 +91,7 @@ class Rate:
     upper: float
 
 
+@names_arguments
 def meeting_times(
     key: Key,
     kernel: CoupledKernel,

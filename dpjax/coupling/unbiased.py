@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_count, check_function
 from dpjax.base import Key
 from dpjax.coupling.meetings import Meetings, check_run, meetings_of
@@ -97,6 +98,7 @@ class UnbiasedEstimates:
         return Estimate(mean, error, int(self.cost.sum()), jax.tree.map(lambda leaf: cost * leaf, variance))
 
 
+@names_arguments
 def unbiased_estimates(
     key: Key,
     kernel: CoupledKernel,

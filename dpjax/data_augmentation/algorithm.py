@@ -3,6 +3,7 @@
 from typing import Any
 
 from dpjax._util.jit import in_full_precision
+from dpjax._util.spelling import names_arguments, steps_from
 from dpjax._util.validation import check_instance, fail
 from dpjax.base import Imputation, ImputationInfo, Key, Latent, Model, Parameters, Records, SamplingAlgorithm
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel, Tuning, check_tuning
@@ -79,10 +80,12 @@ def gibbs(
     kernel = build_kernel(model, release, problem.plan)
     fixed = prior_tuning(model, release.n, problem.plan) if tuning is None else check_tuning(model, tuning)
 
+    @names_arguments
     @in_full_precision
     def init(position: Position | Parameters, rng_key: Key | None = None) -> GibbsState:
         return init_state(release, check_position(model, release.n, position, rng_key))
 
+    @steps_from("init", GibbsState)
     def step(rng_key: Key, state: GibbsState) -> tuple[GibbsState, GibbsInfo]:
         return kernel(rng_key, state, fixed)
 
@@ -142,11 +145,13 @@ def impute(
     known = check_parameters("parameters", model, parameters)
     model, release, kernel = problem.model, problem.release, problem.kernel
 
+    @names_arguments
     @in_full_precision
     def init(records: Records, rng_key: Key | None = None) -> Latent:
         del rng_key
         return init_latent(release, check_start("records", model, release.n, known, records))
 
+    @steps_from("init", Latent)
     @in_full_precision
     def step(rng_key: Key, latent: Latent) -> tuple[Latent, ImputationInfo]:
         return kernel(rng_key, latent, known)

@@ -1,17 +1,30 @@
-"""Whether a kernel of one's own for the latent data returns what a sweep needs, by shapes."""
+"""Whether a kernel of the latent data is called as it has to be, and one of one's own returns what a sweep needs."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Any, cast
 
 import jax
 
+from dpjax._util.spelling import steps_from
 from dpjax._util.validation import fail, is_refusal, name_of, summarize_error
-from dpjax.base import ImputationInfo, ImputationKernel
+from dpjax.base import ImputationInfo, ImputationKernel, Latent
 from dpjax.models.simulation import GibbsState
 
-__all__ = ["check_kernel"]
+__all__ = ["builds_kernel", "check_kernel"]
 
 RETURNED = "a kernel that returns (latent, info)"
 REMEDY = "See dpjax.base.ImputationKernel."
+
+
+def builds_kernel(build: Callable[..., ImputationKernel]) -> Callable[..., ImputationKernel]:
+    """The ``__call__`` of an imputation, whose kernel raises unless it is called with a key and a `Latent` state."""
+
+    @wraps(build)
+    def call(self: Any, model: Any, release: Any) -> ImputationKernel:
+        return steps_from("dpjax.impute(...).init", Latent)(build(self, model, release))
+
+    return call
 
 
 def check_kernel(name: str, kernel: ImputationKernel, state: GibbsState, n: int) -> None:

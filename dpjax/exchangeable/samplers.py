@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import jax
 
 from dpjax._util.jit import in_full_precision
+from dpjax._util.spelling import names_arguments, steps_from
 from dpjax._util.validation import check_function
 from dpjax.base import Array, ImputationInfo, Key, SamplingAlgorithm
 from dpjax.data_augmentation import records
@@ -136,12 +137,14 @@ def algorithm(
     """The sampler for an imputation choice; the number of records is that of the state."""
     check_functions(log_density, propose, log_proposal, statistic)
 
+    @names_arguments
     @in_full_precision
     def init(records: Any, rng_key: Key | None = None) -> ExchangeableState:
         del rng_key
         target = make_target(log_density, log_proposal, statistic, records)
         return ExchangeableState(records, start_sweep(target, target.columns(records)).log_weight)
 
+    @steps_from("init", ExchangeableState)
     @in_full_precision
     def step(rng_key: Key, state: ExchangeableState) -> tuple[ExchangeableState, ImputationInfo]:
         target = make_target(log_density, log_proposal, statistic, state.records)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.jit import in_full_precision
+from dpjax._util.spelling import names_arguments, steps_from
 from dpjax._util.validation import check_count, check_key, fail, is_traced
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.mechanisms.base import Mechanism
@@ -104,6 +105,7 @@ def gibbs(
     problem = make_problem(values, channel, component, concentration)
     setup = choose_setup(check_sampler(sampler), problem, capacity)
 
+    @names_arguments
     @in_full_precision
     def init(position: MixturePosition | Array, rng_key: Key) -> MixtureState:
         check_key("rng_key", rng_key)
@@ -114,6 +116,7 @@ def gibbs(
             records = check_records(position.records, records)
         return setup.start(problem, state_key, labels, records)
 
+    @steps_from("init", MixtureState)
     @in_full_precision
     def step(rng_key: Key, state: MixtureState) -> tuple[MixtureState, MixtureInfo]:
         moved, info = setup.sampler.step(problem, setup.slots, rng_key, state)

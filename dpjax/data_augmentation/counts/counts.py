@@ -41,6 +41,7 @@ from dpjax.data_augmentation.counts.moves import (
 from dpjax.data_augmentation.counts.starts import FEW_CELLS, find_starts, propose
 from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.data_augmentation.counts.table import COUNTS, Table, table_of
+from dpjax.data_augmentation.kernel_checks import builds_kernel
 from dpjax.data_augmentation.records.forms import SecondStep
 from dpjax.mechanisms.base import as_mechanism, parts_of, scale_of, variance_of
 from dpjax.models.programs import jit_model
@@ -76,6 +77,7 @@ class Counts:
     width: int | Literal["auto"]
     collapse: bool | None = None
 
+    @builds_kernel
     def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
         """A kernel that leaves p(counts | parameters, release), or p(counts | release), invariant."""
         if self.width == "auto":

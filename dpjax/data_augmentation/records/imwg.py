@@ -17,6 +17,7 @@ import jax.numpy as jnp
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
+from dpjax.data_augmentation.kernel_checks import builds_kernel
 from dpjax.data_augmentation.records import local, microdata
 from dpjax.data_augmentation.records.births import build_births_kernel
 from dpjax.data_augmentation.records.parts import MAX_RECORDS, NUM_PARTS, PartialKernel, part_of, size_of_part
@@ -52,6 +53,7 @@ class IMwG:
     scan: Literal["systematic", "random"]
     window: Window = None
 
+    @builds_kernel
     def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
         """A kernel that leaves p(records | parameters, release) invariant."""
         if release.local is not None:

@@ -20,6 +20,7 @@ import numpy as np
 
 from dpjax._util.validation import check_count, describe, fail
 from dpjax.base import Array, ImputationKernel, Key, Latent, Model, Parameters
+from dpjax.data_augmentation.kernel_checks import builds_kernel
 from dpjax.data_augmentation.records.imwg import build_systematic_kernel, sum_blocks
 from dpjax.data_augmentation.records.proposals import build_proposal, check_noisy, proposal_at
 from dpjax.data_augmentation.records.rounds import Window, check_window, choose_window, window_of, window_with_default
@@ -53,6 +54,7 @@ class PCN:
     correlation: float | Literal["auto"]
     window: Window = None
 
+    @builds_kernel
     def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
         """A kernel that leaves p(records | parameters, release) invariant."""
         remedy = "Records with their own released values are independent: use dpjax.imwg()."

@@ -15,6 +15,7 @@ import numpy as np
 
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
+from dpjax.data_augmentation.kernel_checks import builds_kernel
 from dpjax.data_augmentation.records.placed import Decision, ExchangeableTarget, SweepState, sweep_release
 from dpjax.data_augmentation.records.proposals import check_exchangeable, check_noisy
 from dpjax.models.programs import jit_model
@@ -35,6 +36,7 @@ class SOMA:
 
     attempts: int | Literal["auto"] | None
 
+    @builds_kernel
     def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
         """A kernel that leaves p(records | parameters, release) invariant."""
         remedy = "Records with their own released values are not exchangeable: use dpjax.imwg()."

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
+from dpjax.data_augmentation.kernel_checks import builds_kernel
 from dpjax.data_augmentation.parameters.centred import has_gradients
 from dpjax.data_augmentation.summed_out.likelihood import MarginalLikelihood, sum_out, try_sum_out
 from dpjax.models.simulation import GibbsState, init_latent, parameter_shapes
@@ -34,6 +35,7 @@ class SummedOut:
 
     records: bool = False
 
+    @builds_kernel
     def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
         """Exact draws from p(records | parameters, release), but for what windows of whole numbers leave out."""
         likelihood = self.sum_out(model, release)

@@ -1,19 +1,22 @@
 """The interface of the private kernels, and their reports."""
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
+import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from dpjax._util.pytree import signature
+from dpjax._util.spelling import names_arguments, steps_from
 from dpjax._util.validation import check_function, describe, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.accounting.query import Query, check_queries
 from dpjax.private.arguments import check_target
 from dpjax.private.kernels.penalty import Answer
 from dpjax.private.noise import Noise
-from dpjax.private.targets.target import Target
+from dpjax.private.targets.target import Target, check_position
 
 __all__ = [
     "KernelInfo",
@@ -171,13 +174,40 @@ def make_kernel(
             remedy,
             error=TypeError,
         )
-    return PrivateKernel(*built, queries, target, build)
+    init, step = built
+    return PrivateKernel(starts_at(target, init), steps_from("init", KernelState)(step), queries, target, build)
+
+
+def starts_at(target: Target, init: Callable[..., Any]) -> Callable[..., Any]:
+    """``init(position, ...)``, which raises unless it is given parameters like those of the target."""
+    expected = shapes_of(position_of(target))
+
+    @names_arguments
+    @wraps(init)
+    def call(position: Any, *others: Any, **options: Any) -> Any:
+        check_position(position)
+        if (given := shapes_of(position)) != expected:
+            remedy = "Pass the unconstrained parameters of one chain; for several, jax.vmap(kernel.init)."
+            fail("position", f"shapes {given}", f"{expected}, as in the target", remedy)
+        return init(position, *others, **options)
+
+    return call
+
+
+def position_of(target: Target) -> Any:
+    """The shapes and types of the parameters of one chain."""
+    return jax.eval_shape(target.unravel, jax.ShapeDtypeStruct((target.dimension,), target.weights.dtype))
+
+
+def shapes_of(tree: Any) -> Any:
+    """The shapes of a pytree's leaves, in its structure."""
+    return jax.tree.map(lambda leaf: list(np.shape(leaf)), tree)
 
 
 def check_contract(kernel: PrivateKernel) -> None:
     """Raise unless a kernel's states have a position of the target's parameters, and its steps keep their form."""
     target = kernel.target
-    position = jax.eval_shape(target.unravel, jax.ShapeDtypeStruct((target.dimension,), target.weights.dtype))
+    position = position_of(target)
     state = jax.eval_shape(lambda at: kernel.init(at), position)
     if not isinstance(state, KernelState) or signature(state.position) != signature(position):
         expected = "a state with the parameters, unconstrained, as `position`"

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_count, check_positive, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.numerics.linear_algebra import product
@@ -111,6 +112,7 @@ class HMCSettings(NamedTuple):
     scale: np.ndarray | None = None
 
 
+@names_arguments
 def dp_hmc(
     target: Target,
     noise: Noise,

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_flag, check_positive, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.arguments import check_bound, check_noise, check_numbers, check_target, check_tau
@@ -57,6 +58,7 @@ class WalkSettings(NamedTuple):
     tau: float
 
 
+@names_arguments
 def dp_penalty(
     target: Target,
     noise: Noise,
@@ -115,6 +117,7 @@ def dp_penalty(
     return make_kernel(target, partial(build, settings, partial(build_answer, noise)), queries)
 
 
+@names_arguments
 def rwmh(
     target: Target,
     *,

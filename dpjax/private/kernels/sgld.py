@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_count, check_moderate, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.accounting.query import Query
@@ -38,6 +39,7 @@ class SGLDSettings(NamedTuple):
     block: int
 
 
+@names_arguments
 def dp_sgld(
     target: Target,
     noise: Noise,

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_number, check_positive
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.arguments import check_noise, check_numbers, check_target
@@ -47,6 +48,7 @@ class SGNHTSettings(NamedTuple):
     block: int
 
 
+@names_arguments
 def dp_sgnht(
     target: Target,
     noise: Noise,
