@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Hashable, Iterator
 from contextlib import contextmanager
 from numbers import Integral
 from pathlib import Path
-from typing import Any, BinaryIO, NoReturn
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
 import jax
 import numpy as np
@@ -28,6 +28,26 @@ DEFINE_ONCE = "Define it once, as a function or a frozen dataclass: programs are
 def fail(argument: str, given: object, expected: str, remedy: str, *, error: type[Exception] = ValueError) -> NoReturn:
     """Raise `error` with the message layout of dpjax."""
     raise error(f"{argument}: given {given}; expected {expected}. {remedy}")
+
+
+class Obstacle(NamedTuple):
+    """What is in the way of a choice: the parts of an error, and an answer where another choice is then made."""
+
+    argument: str
+    given: str
+    expected: str
+    remedy: str
+    error: type[Exception] = ValueError
+
+    def refuse(self) -> NoReturn:
+        """Raise the error."""
+        fail(self.argument, self.given, self.expected, self.remedy, error=self.error)
+
+
+def check_free(obstacle: Obstacle | None) -> None:
+    """Raise if there is an obstacle."""
+    if obstacle is not None:
+        obstacle.refuse()
 
 
 def is_refusal(error: BaseException) -> bool:

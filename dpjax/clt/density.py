@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from dpjax._util.validation import fail, name_of
+from dpjax._util.validation import Obstacle, name_of
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.moments import Moments, Source, build_moments
 from dpjax.clt.number import find_neighbours, number_at, reference_number, with_place
@@ -30,7 +30,7 @@ from dpjax.release import Release
 from dpjax.release.summed import log_density_at
 from dpjax.release.unknown_count import is_unknown
 
-__all__ = ["CltProblem", "build_problem", "build_target", "check_noise", "release_noise", "simulate_variance"]
+__all__ = ["CltProblem", "build_problem", "build_target", "obstacle_of_noise", "release_noise", "simulate_variance"]
 
 
 class NoisePlace(NamedTuple):
@@ -198,14 +198,15 @@ def unravel_of(model: Model) -> Callable[[Array], Parameters]:
     return ravel_pytree(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), free))[1]
 
 
-def check_noise(mechanism: Any, d: int) -> None:
-    """Raise unless every part of the mechanism adds noise that can be approximated by real numbers."""
+def obstacle_of_noise(mechanism: Any, d: int) -> Obstacle | None:
+    """A part of the mechanism that does not add noise that can be approximated by real numbers."""
     for part, _ in parts_of(mechanism, d):
         inner = part._innermost
         if inner.noise is None or part.sums.period or not becomes_real(inner):
             given = f"a release by {name_of(part)}"
             expected = "one whose mechanism adds noise, such as dpjax.Laplace or dpjax.DiscreteGaussian"
-            fail("release", given, expected, "Use dpjax.sample.", error=TypeError)
+            return Obstacle("release", given, expected, "Use dpjax.sample.", TypeError)
+    return None
 
 
 def becomes_real(mechanism: Mechanism) -> bool:

@@ -1,14 +1,14 @@
 """Input checks of `sample_clt` before compilation, and the choice of the source of moments."""
 
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from dpjax._util.validation import check_count, fail, name_of
+from dpjax._util.validation import Obstacle, check_count, fail, name_of
 from dpjax.base import Model
-from dpjax.clt.density import check_noise
+from dpjax.clt.density import obstacle_of_noise
 from dpjax.clt.moments import Source
 from dpjax.data_augmentation.records.unknown_number import check_model_of_any_number
 from dpjax.domain import LARGEST_DOMAIN
@@ -16,12 +16,14 @@ from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_derived
 from dpjax.models.record_noise import has_scores
 from dpjax.models.simulation import parameter_shapes, position_shapes
-from dpjax.release.base import is_release
-from dpjax.release.summed import as_sum
+from dpjax.release.base import PrivateRelease, is_release
+from dpjax.release.summed import as_sum, obstacle_to_one_sum
 from dpjax.release.unknown_count import is_unknown
 from dpjax.runtime.run import check_run
 
-__all__ = ["check_inputs", "check_problem", "default_points", "find_source"]
+__all__ = ["check_inputs", "check_problem", "default_points", "find_source", "obstacle_to_clt"]
+
+NO_SUM = "One value for each record is no sum: use dpjax.sample."
 
 DEFAULT_POINTS, DEFAULT_OF_COVARIANCE = 1_024, 216
 """Points of quadrature for all moments, and where the mean is known."""
@@ -65,20 +67,35 @@ def check_problem(model: Any, release: Any, num_points: int | None = None, *, ma
     """
     is_open = may_be_unknown and is_release(release) and is_unknown(release)
     if is_release(release) and not is_open:
-        as_sum(release, "One value for each record is no sum: use dpjax.sample.")
+        as_sum(release, NO_SUM)
     check_fit(model, release)
     if is_open:
         check_model_of_any_number(model)
     check_derived(model)
+    found = source_or_obstacle(model, release, num_points)
+    return found.refuse() if isinstance(found, Obstacle) else found
+
+
+def obstacle_to_clt(model: Model, release: PrivateRelease) -> Obstacle | None:
+    """Why the sum that is released cannot be taken to be Normal, for a model that fits the release."""
+    found = obstacle_to_one_sum(release, NO_SUM) or source_or_obstacle(model, release)
+    return found if isinstance(found, Obstacle) else None
+
+
+def source_or_obstacle(model: Model, release: Any, num_points: int | None = None) -> Source | Obstacle:
+    """The source of the moments, or what is in the way of a sum that is taken to be Normal."""
     if not release.is_noisy_sum:
         given = f"values drawn by {name_of(release.mechanism)}"
-        fail("release", given, "the sum of a statistic plus noise", "Use dpjax.sample.", error=TypeError)
-    check_noise(release.mechanism, release.value.size)
+        return Obstacle("release", given, "the sum of a statistic plus noise", "Use dpjax.sample.", TypeError)
+    if obstacle := obstacle_of_noise(release.mechanism, release.value.size):
+        return obstacle
     if not parameter_shapes(model):
-        fail("model", "a model without parameters", "parameters to draw", "Give one of its numbers a prior.")
-    source = find_source(model, release)
-    check_size(model, source, num_points or default_points(source))
-    return source
+        given = "a model without parameters"
+        return Obstacle("model", given, "parameters to draw", "Give one of its numbers a prior.")
+    source = source_of(model, release)
+    if source is None:
+        return obstacle_of_moments(model)
+    return obstacle_of_size(model, source, num_points or default_points(source)) or source
 
 
 def default_points(source: Source) -> int:
@@ -86,22 +103,27 @@ def default_points(source: Source) -> int:
     return DEFAULT_OF_COVARIANCE if source.declared[0] else DEFAULT_POINTS
 
 
-def check_size(model: Model, source: Source, num_points: int) -> None:
-    """Raise if there are too many records to sum over, of all levels of discrete fields at each point."""
+def obstacle_of_size(model: Model, source: Source, num_points: int) -> Obstacle | None:
+    """Too many records to sum over, of all levels of discrete fields at each point."""
     if source.points != "mixed" or num_points * model.domain.size <= LARGEST_DOMAIN:
-        return
+        return None
     given = f"{num_points} points, each with all {model.domain.size} combinations of the discrete fields"
     remedy = "Pass fewer points, whose error is measured; or use dpjax.sample."
-    fail("num_points", given, f"at most {LARGEST_DOMAIN} records in all", remedy)
+    return Obstacle("num_points", given, f"at most {LARGEST_DOMAIN} records in all", remedy)
 
 
 def find_source(model: Model, release: Any) -> Source:
     """The source of the moments, or an error if there is none."""
+    return source_of(model, release) or obstacle_of_moments(model).refuse()
+
+
+def source_of(model: Model, release: Any) -> Source | None:
+    """The source of the moments, if there is one."""
     declared = declared_moments(model, release)
     if all(declared):
         return Source(declared, None)
     points = find_points(model)
-    return Source(declared, points) if points is not None else refuse(model)
+    return None if points is None else Source(declared, points)
 
 
 def declared_moments(model: Model, release: Any) -> tuple[bool, bool]:
@@ -137,8 +159,8 @@ def drawn_whole_fields(model: Model) -> list[str]:
     ]
 
 
-def refuse(model: Model) -> NoReturn:
-    """Raise for a model without a source of moments."""
+def obstacle_of_moments(model: Model) -> Obstacle:
+    """What a model without a source of moments lacks."""
     if has_scores(model):
         whole = drawn_whole_fields(model)
         given = f"a model with whole numbers {whole} beside others, without a bound or of too many kinds to list"
@@ -150,4 +172,4 @@ def refuse(model: Model) -> NoReturn:
         "Model.statistic_moments, a finite support, one count, a form with Normal scores (NonCentred.scores), or such "
         "a form beside levels that are listed (Model.mixed)"
     )
-    fail("model", given, expected, "Give the model statistic_moments, or use dpjax.sample.")
+    return Obstacle("model", given, expected, "Give the model statistic_moments, or use dpjax.sample.")

@@ -7,9 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_count, check_key, check_positive_number, fail, name_of
+from dpjax._util.validation import Obstacle, check_count, check_free, check_key, check_positive_number, fail, name_of
 from dpjax.base import Imputation, Key, Model, Parameters
-from dpjax.clt import check_problem, default_points
+from dpjax.clt import check_problem, default_points, obstacle_to_clt
 from dpjax.clt.density import release_noise, simulate_variance
 from dpjax.clt.moments import make_points
 from dpjax.clt.sample import REFINEMENT
@@ -102,7 +102,7 @@ def choose_method(model: Model, release: PrivateRelease, method: Method, imputat
     if method == "clt":
         if imputation is not None:
             fail("imputation", repr(imputation), "None with method='clt', which imputes nothing", "Leave one out.")
-        check_clt(model, release)
+        check_free(obstacle_to_normal_sum(model, release))
         return "clt"
     # The derivatives of records beside totals are not those of rows, one by one.
     if not release.fields or release.summed is None:
@@ -116,11 +116,7 @@ def choose_method(model: Model, release: PrivateRelease, method: Method, imputat
         fail("release", given, "a Release, a LocalRelease, or records that can be summed out", remedy)
     if method != "auto" or imputation is not None or counts_fit(model, release) or release.n < RECORDS_FOR_NORMAL_SUM:
         return "imputation"
-    try:
-        check_clt(model, release)
-    except (TypeError, ValueError):
-        return "imputation"
-    return "clt"
+    return "clt" if obstacle_to_normal_sum(model, release) is None else "imputation"
 
 
 def asks_for_sums(imputation: Imputation | str | None) -> bool:
@@ -128,13 +124,15 @@ def asks_for_sums(imputation: Imputation | str | None) -> bool:
     return isinstance(imputation, SummedOut) or imputation == summed_out.__name__
 
 
-def check_clt(model: Model, release: Any) -> None:
-    """Raise unless the sum can be taken to be Normal, with noise that is Normal given its variance."""
-    check_problem(model, release)
+def obstacle_to_normal_sum(model: Model, release: Any) -> Obstacle | None:
+    """Why the sum cannot be taken to be Normal, with noise that is Normal given its variance."""
+    if obstacle := obstacle_to_clt(model, release):
+        return obstacle
     real = release.with_mechanism(smoothed(release.mechanism))
-    if release_noise(real, jnp.ones_like(real.value)).held:
-        expected = "Gaussian or Laplace noise, for method='clt'"
-        fail("release", f"noise of {name_of(release.mechanism)}", expected, "Use method='imputation'.")
+    if not release_noise(real, jnp.ones_like(real.value)).held:
+        return None
+    expected = "Gaussian or Laplace noise, for method='clt'"
+    return Obstacle("release", f"noise of {name_of(release.mechanism)}", expected, "Use method='imputation'.")
 
 
 def counts_fit(model: Model, release: PrivateRelease) -> bool:

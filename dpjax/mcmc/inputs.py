@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 import jax
 
-from dpjax._util.validation import fail, summarize_error
+from dpjax._util.validation import fail, is_refusal, summarize_error
 from dpjax.base import Model, Parameters, Records
-from dpjax.clt import check_problem
+from dpjax.clt import check_problem, obstacle_to_clt
 from dpjax.data_augmentation.counts.table import COUNTS
 from dpjax.data_augmentation.problem import Problem
 from dpjax.mcmc.run import Collect
@@ -83,11 +83,7 @@ def default_initial(problem: Problem) -> Literal["large-sample"] | None:
     own = problem.plan.own_latent_data
     if own is not None or is_unknown(release) or release.n < RECORDS_FOR_LARGE_STARTS:
         return None
-    try:
-        check_problem(model, release)
-    except (TypeError, ValueError):
-        return None
-    return LARGE_SAMPLE
+    return LARGE_SAMPLE if obstacle_to_clt(model, release) is None else None
 
 
 def check_word(model: Model, release: PrivateRelease, initial: str) -> Literal["large-sample"]:
@@ -101,10 +97,12 @@ def check_word(model: Model, release: PrivateRelease, initial: str) -> Literal["
 
 @contextmanager
 def refused_by_name() -> Iterator[None]:
-    """Whatever `dpjax.sample_clt` refuses is an error that names `initial`."""
+    """Whatever `dpjax.sample_clt` refuses is an error that names `initial`; errors of a user's functions stay so."""
     try:
         yield
     except (TypeError, ValueError) as error:
+        if not is_refusal(error):
+            raise
         given = f"{LARGE_SAMPLE!r}, which dpjax.sample_clt refuses ({error})"
         remedy = "Leave `initial` out, or pass parameters."
         fail("initial", given, "a model and release with a Normal approximation", remedy, error=type(error))

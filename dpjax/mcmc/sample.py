@@ -10,6 +10,7 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
+from dpjax._util.validation import is_refusal
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
 from dpjax.data_augmentation.problem import Problem, augment, move_noise, with_records, with_refresh
@@ -214,7 +215,7 @@ def begin(run: PosteriorRun, initial: Parameters | Literal["large-sample"] | Non
             draws = draw_large(draw_key, problem.given_model, problem.given_release, num_chains)
             states = start({name: leaf[:, -1] for name, leaf in draws.items()})
         except ValueError as error:
-            if asked:
+            if asked or not is_refusal(error):
                 raise
             warnings.warn(FAR_STARTS.format(error=error), stacklevel=3)
             return run.open(start(None), run.first_tuning(), run.first_refresh)

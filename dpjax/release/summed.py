@@ -12,7 +12,7 @@ import jax.numpy as jnp
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.spelling import NamesArguments
-from dpjax._util.validation import fail, is_refusal
+from dpjax._util.validation import Obstacle, check_free, fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
 from dpjax.mechanisms.base import Mechanism, convert_mechanisms, parts_of
 from dpjax.mechanisms.composite import temper_mechanism
@@ -38,8 +38,8 @@ from dpjax.release.printing import Described, show
 from dpjax.release.tables import read_table
 from dpjax.release.unknown_count import (
     UnknownCount,
-    check_number_known,
     expected_number,
+    obstacle_of_number,
     read_number,
 )
 from dpjax.statistics.base import dimension_of, level_names_of, statistic_at, words_of
@@ -327,12 +327,17 @@ def as_sum(
     asker
         The imputation that needs a sum; by default the release itself is at fault.
     """
-    if not isinstance(release, Release):
+    check_free(obstacle_to_one_sum(release, remedy, asker))
+    return release.summed
+
+
+def obstacle_to_one_sum(release: PrivateRelease, remedy: str, asker: str | None = None) -> Obstacle | None:
+    """Why a release is not one value of a sum over a known number of records."""
+    if release.fields or release.summed is None:
         given = f"a {type(release).__name__}" if asker is None else f"{asker} with a {type(release).__name__}"
         argument = "release" if asker is None else "imputation"
-        fail(argument, given, "a release of one summed value", remedy, error=TypeError)
-    check_number_known(release)
-    return release
+        return Obstacle(argument, given, "a release of one summed value", remedy, TypeError)
+    return obstacle_of_number(release)
 
 
 def log_density_at(mechanism: Mechanism, value: Array, noisy_sum: Array, residual: Array) -> Array:

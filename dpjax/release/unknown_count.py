@@ -12,8 +12,10 @@ import scipy
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import (
+    Obstacle,
     check_array,
     check_count,
+    check_free,
     check_number,
     check_positive,
     fail,
@@ -193,12 +195,19 @@ def expected_number(n: Any) -> int:
     return int(n.prior.bounds[0])
 
 
-def check_number_known(
-    release: Any, remedy: str = "Call dpjax.sample, gibbs, sample_smc or sbc with dpjax.imwg(), or sample_clt."
-) -> None:
+REMEDY = "Call dpjax.sample, gibbs, sample_smc or sbc with dpjax.imwg(), or sample_clt."
+
+
+def check_number_known(release: Any, remedy: str = REMEDY) -> None:
     """Raise if a release of an unknown number of records comes if their number is needed."""
-    if is_unknown(release):
-        fail("release.n", repr(release.n), "a known number of records here", remedy)
+    check_free(obstacle_of_number(release, remedy))
+
+
+def obstacle_of_number(release: Any, remedy: str = REMEDY) -> Obstacle | None:
+    """An unknown number of records, where their number is needed."""
+    if not is_unknown(release):
+        return None
+    return Obstacle("release.n", repr(release.n), "a known number of records here", remedy)
 
 
 @frozen_pytree

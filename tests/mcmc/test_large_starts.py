@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dpjax
+from dpjax._util.validation import fail
 from dpjax.clt import inputs as clt_inputs
 from dpjax.mcmc import inputs, starts
 
@@ -56,16 +57,16 @@ def test_many_records_start_there_by_default_and_few_do_not(few, monkeypatch):
 
 @pytest.mark.x64
 def test_starts_that_are_not_found_there_are_found_in_the_prior(monkeypatch):
-    def fail(*arguments):
-        raise ValueError("no mode was found")
+    def none_found(*arguments):
+        fail("release", "no mode", "one that is found", "Take another.")
 
     monkeypatch.setattr(inputs, "RECORDS_FOR_LARGE_STARTS", N)
-    monkeypatch.setattr(sample, "draw_large", fail)
+    monkeypatch.setattr(sample, "draw_large", none_found)
     options = {"num_warmup": 0, "num_samples": 2, "progress": False}
-    with pytest.warns(UserWarning, match=r"start from the prior: the Normal approx.* failed \(no mode was found\)"):
+    with pytest.warns(UserWarning, match=r"start from the prior: the Normal approx.* failed \(release: given no mode"):
         posterior = dpjax.sample(jax.random.key(1), MODEL, RELEASE, **options)
     assert np.all(np.isfinite(posterior.draws["mean"]))
-    with pytest.raises(ValueError, match="no mode was found"):
+    with pytest.raises(ValueError, match="given no mode"):
         dpjax.sample(jax.random.key(1), MODEL, RELEASE, initial="large-sample", **options)
 
 

@@ -6,9 +6,9 @@ import jax.numpy as jnp
 import numpyro
 from numpyro import distributions as dist
 
-from dpjax._util.validation import fail, name_of
+from dpjax._util.validation import check_free, fail, name_of
 from dpjax.base import Array
-from dpjax.clt.density import check_noise, release_noise
+from dpjax.clt.density import obstacle_of_noise, release_noise
 from dpjax.mechanisms.smoothed import smoothed
 from dpjax.release import Release
 from dpjax.release.summed import as_sum
@@ -90,7 +90,7 @@ def noise_variance(name: str, release: Release) -> Array:
     if not release.is_noisy_sum:
         expected, remedy = "a noisy sum", "Use dpjax.sample."
         fail("release", f"values drawn by {name_of(release.mechanism)}", expected, remedy, error=TypeError)
-    check_noise(release.mechanism, release.value.size)
+    check_free(obstacle_of_noise(release.mechanism, release.value.size))
     noise = release_noise(release.with_mechanism(smoothed(release.mechanism)), jnp.zeros_like(release.value))
     if noise.held:
         expected = "Gaussian or Laplace noise, or their discrete forms"

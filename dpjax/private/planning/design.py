@@ -12,7 +12,7 @@ import numpy as np
 from dpjax._util.lazy import implemented_by
 from dpjax._util.validation import check_array, check_count, check_flag, check_key, check_share, fail, is_refusal
 from dpjax.base import Key, Model, Parameters
-from dpjax.clt.inputs import check_problem
+from dpjax.clt.inputs import check_problem, obstacle_to_clt
 from dpjax.clt.sample import sample_clt
 from dpjax.diagnostics.summary import Summary, entry_names
 from dpjax.mcmc.batch import sample_batch
@@ -279,11 +279,7 @@ def is_normal(model: Model, release: Release, approximate: bool | None) -> bool:
         if approximate:
             check_problem(model, release)
         return approximate
-    try:
-        check_problem(model, release)
-    except (TypeError, ValueError):
-        return False
-    return int(release.n) >= ENOUGH_RECORDS
+    return int(release.n) >= ENOUGH_RECORDS and obstacle_to_clt(model, release) is None
 
 
 def repeat(model: Model, parameters: Any, number: int) -> Parameters:
