@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.papers.soma import histogram_quartiles
 from benchmarks.papers.soma.problems import PRINTED, histogram, regression, two_records
 from benchmarks.papers.soma.time_use_file import read_shares
 
@@ -32,3 +33,16 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
     path.write_text("age,sex\n1,2\n")
     with pytest.raises(ValueError, match="expected TESEX"):
         read_shares(path)
+
+
+def test_exact_quartiles_of_a_histogram_are_those_of_weighted_records() -> None:
+    """The recursion over bins beside records of the prior, weighted by the density of the released counts."""
+    rng = np.random.default_rng(1)
+    value = np.array([1.4, -0.3, 2.2])
+    records = rng.uniform(size=(50_000, 4))
+    counts = np.stack([np.sum((records * 3).astype(int) == place, axis=1) for place in range(3)], axis=1)
+    weights = np.exp(-histogram_quartiles.EPSILON / 2 * np.abs(value - counts).sum(axis=1))
+    chosen = records[rng.choice(len(records), size=50_000, p=weights / weights.sum())]
+    exact = histogram_quartiles.exact_quartiles(value, 4, rng)
+    assert np.max(np.abs(exact - histogram_quartiles.summary(chosen))) < 0.02
+    assert np.max(np.abs(exact - histogram_quartiles.summary(records))) > 0.05

@@ -30,6 +30,13 @@ EXPERIMENTS = {
         {"sizes": (2, 4), "pairs": 6, "cap": 100, "proposals": 100},
         panels=(3, 2),
     ),
+    "histogram-quartiles": Experiment(
+        "histogram_quartiles",
+        {"sizes": (20, 50), "releases": 10, "runs": 500},
+        {"sizes": (20,), "releases": 2, "runs": 200},
+        {"sizes": (4,), "releases": 2, "runs": 20},
+        panels=(2, 2),
+    ),
     "mixing": Experiment(
         "mixing",
         {"repeats": 4, "chains": 20, "iterations": 6_000},
