@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from dpjax.release import (
         LocalRelease,
         Microdata,
+        OwnRelease as OwnRelease,
         Release,
         UnknownCount,
         describe,
@@ -115,7 +116,8 @@ else:
             "dpjax.posterior": "Posterior",
             "dpjax.posterior.prediction": "sample_prior_predictive",
             "dpjax.release": (
-                "LocalRelease Microdata Release UnknownCount describe from_json joint mechanism_from_published releases"
+                "LocalRelease Microdata OwnRelease Release UnknownCount describe from_json joint "
+                "mechanism_from_published releases"
             ),
             "dpjax.sampler_tests": "invariance_test sbc",
             "dpjax.smc": "sample_smc",

@@ -42,6 +42,7 @@ from dpjax.data_augmentation.sweep import find_second_step
 from dpjax.models.checks import check_fit
 from dpjax.models.simulation import GibbsState, draw_state, parameter_shapes
 from dpjax.release import PrivateRelease
+from dpjax.release.summed import one_sum_of
 from dpjax.release.unknown_count import UnknownCount, check_number_known, is_unknown
 
 MAX_RECORDS = 2**31 - 1
@@ -250,8 +251,8 @@ def draw_number(model: Model, release: PrivateRelease) -> tuple[Model, PrivateRe
 def choose_imputation(release: PrivateRelease, choice: Imputation | str | None) -> Imputation:
     """The imputation for a choice or its name: IMwG by default, and for ``"auto"`` pCN if its blocks can save time."""
     if choice == "auto":
-        known = not release.fields and not is_unknown(release)
-        choice = pcn() if known and release.n >= MIN_BLOCKED else imwg()
+        is_sum = one_sum_of(release) is not None and not is_unknown(release)
+        choice = pcn() if is_sum and release.n >= MIN_BLOCKED else imwg()
     if isinstance(choice, str):
         remedy = "Or pass one with its options, such as dpjax.soma(attempts)."
         check_choice("imputation", choice, ("auto", *IMPUTATIONS), remedy)

@@ -33,8 +33,7 @@ from dpjax.models.data_sets import DataSetsModel
 from dpjax.models.simulation import GibbsState, draw_parameters, init_latent, parameter_shapes
 from dpjax.numerics import all_finite, tree_where
 from dpjax.release import PrivateRelease
-from dpjax.release.microdata import as_microdata
-from dpjax.release.summed import as_sum, tabulated
+from dpjax.release.summed import as_sum
 
 NUM_FITTED = 4
 """Draws of parameters and records to which a step size is fitted if there are no chains yet."""
@@ -144,7 +143,7 @@ def build_sweep(model: Model, release: PrivateRelease, plan: SweepPlan) -> Sweep
     """
     if isinstance(release, MarginalLikelihood):
         return build_summed_sweep(model, release, plan)
-    release = tabulated(release)
+    release = release.tabulated()
     if is_collapsed(plan.imputation, model, release):
         return build_collapsed_sweep(model, release, plan)
     centred = build_centred_step(model, plan.parameter_kernel)
@@ -280,7 +279,7 @@ def find_second_step(model: Model, release: PrivateRelease, plan: SweepPlan) -> 
         values = values_summed_out(model, release)
         if values is None:
             return None
-        build = partial(build_enumerated_step, model, as_microdata(release), values)
+        build = partial(build_enumerated_step, model, release.microdata, values)
         return SecondStep(build, lambda: moves and release.n <= MOST_SUMMED_OUT)
     if not model.has("noncentred"):
         return None

@@ -213,6 +213,19 @@ class ImpossibleRecords(NamedTuple):
         return ~jnp.isfinite(density)
 
 
+class ImpossibleWhole(NamedTuple):
+    """Records that are impossible together, of which a release of another kind does not tell which; all are redrawn."""
+
+    def size(self, state: GibbsState) -> Array:
+        """1 if they are, else 0 []."""
+        return (~jnp.isfinite(state.latent.log_density)).astype(float)
+
+    def exchange(self, state: GibbsState, proposals: Records) -> Array:
+        """All records [n], or none."""
+        n = len(jax.tree.leaves(proposals)[0])
+        return jnp.broadcast_to(~jnp.isfinite(state.latent.log_density), (n,))
+
+
 class StartDistance(NamedTuple):
     """The distance of the summed statistic from the value, in units of noise.
 
@@ -257,7 +270,9 @@ def distances_beyond(release: Release, statistic: Array) -> Iterator[Array]:
 
 def measure_by(model: Model, release: PrivateRelease, scale: Array) -> Misfit:
     """A distance of states from positive density under this release, whose noise has this size."""
-    return ImpossibleRecords(model, release) if release.fields else StartDistance(as_sum(release), scale)
+    if release.fields:
+        return ImpossibleRecords(model, release)
+    return ImpossibleWhole() if release.summed is None else StartDistance(as_sum(release), scale)
 
 
 @jit_model

@@ -1,6 +1,6 @@
 """What was released, and its distribution given the records."""
 
-from dpjax.release.base import PrivateRelease
+from dpjax.release.base import OwnRelease, PrivateRelease
 from dpjax.release.checks import PrecisionWarning
 from dpjax.release.conventions import CONVENTIONS, Convention, mechanism_from_published
 from dpjax.release.describe import describe
@@ -16,6 +16,7 @@ __all__ = [
     "Convention",
     "LocalRelease",
     "Microdata",
+    "OwnRelease",
     "PrecisionWarning",
     "PrivateRelease",
     "Release",

@@ -12,6 +12,7 @@ from dpjax.mechanisms import Privacy, zcdp_epsilon
 from dpjax.mechanisms.base import parts_of
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.mechanisms.promises import Promise, ProtectedSums, Unpromised, pure
+from dpjax.release.base import PrivateRelease, is_release
 from dpjax.release.fields import FieldValues
 from dpjax.release.levels import in_words
 from dpjax.release.local import LocalRelease
@@ -32,7 +33,7 @@ RELATIONS: dict[Neighbours, str] = {
 }
 
 
-def describe(release: Release | LocalRelease | Microdata) -> str:
+def describe(release: PrivateRelease) -> str:
     """A release in words: what was released, by what noise, and what that promises.
 
     A promise is derived from the noise and from what one record can change, under each neighbouring relation. If it
@@ -41,7 +42,7 @@ def describe(release: Release | LocalRelease | Microdata) -> str:
     Parameters
     ----------
     release
-        A `dpjax.Release`, a `dpjax.LocalRelease` or `dpjax.Microdata`.
+        A `dpjax.Release`, a `dpjax.LocalRelease`, `dpjax.Microdata` or one of a kind of your own.
 
     Returns
     -------
@@ -71,20 +72,27 @@ def describe(release: Release | LocalRelease | Microdata) -> str:
     If one record is added or removed: ε = 2, and so ρ = 2; this does not protect n, which is public.
     Stated with the release: nothing.
     """
-    if isinstance(release, LocalRelease):
-        return "\n".join([*local_lines(release), stated([release.channel])])
-    if isinstance(release, Microdata):
-        sums = [] if release.summed is None else [describe(release.summed)]
-        return "\n".join([*microdata_lines(release), *sums])
-    if not isinstance(release, Release):
+    if not is_release(release):
         remedy = "Pass a dpjax.Release, a dpjax.LocalRelease or dpjax.Microdata."
         fail("release", name_of(release), "a release", remedy, error=TypeError)
+    if release.local is not None:
+        return "\n".join([*local_lines(release.local), stated([release.local.channel])])
+    if release.fields:
+        sums = [] if release.summed is None else [describe(release.summed)]
+        return "\n".join([*microdata_lines(release.microdata), *sums])
+    if release.summed is None:
+        return f"{release!r}\nWhat a release of this kind promises is not known."
+    return "\n".join(sum_lines(release.summed))
+
+
+def sum_lines(release: Release) -> list[str]:
+    """What is said of a sum over the records."""
     what, size = sentence(words_of(release.statistic)), quantity(len(release.value), "number")
     lines = [f"{what}, over {number_in_words(release.n)}: {size}."]
     lines += [f"Noise: {release.mechanism.promise.words()}."]
     lines += [f"{words}: {what_is_kept(release, relation)}." for relation, words in RELATIONS.items()]
     whole = [release.mechanism] if release.mechanism.parts is not None else []
-    return "\n".join([*lines, stated([*whole, *mechanisms(release)])])
+    return [*lines, stated([*whole, *mechanisms(release)])]
 
 
 def local_lines(release: LocalRelease) -> list[str]:

@@ -11,15 +11,16 @@ from dpjax.base import Array, Key, Records
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.release import json
+from dpjax.release.base import OwnRelease
 from dpjax.release.fields import FieldValues
 from dpjax.release.levels import in_words
 from dpjax.release.microdata import Microdata
-from dpjax.release.printing import Described, show
+from dpjax.release.printing import show
 
 
 @frozen_pytree
 @dataclass(frozen=True, eq=False, repr=False)
-class LocalRelease(FieldValues, Described):
+class LocalRelease(FieldValues, OwnRelease):
     """One released value per record, independent of each other given the records.
 
     A dict of fields in place of the values makes `dpjax.Microdata` of them.
@@ -109,18 +110,13 @@ class LocalRelease(FieldValues, Described):
         return self
 
     @property
-    def summed(self) -> None:
-        """No sum was released."""
-        return None
+    def microdata(self) -> Microdata:
+        """The release as fields of each record: this one."""
+        return Microdata(self.fields)
 
     def noisy_parts(self, name: str) -> dict[str, FieldValues]:
         """What was released of a field through channels: the values, if it is their field."""
         return {name: self} if name == self.field else {}
-
-    @property
-    def is_noisy_sum(self) -> bool:
-        """No sum was released."""
-        return False
 
     def with_mechanism(self, mechanism: Mechanism) -> "LocalRelease":
         """The same values as if another channel had released them."""
@@ -133,18 +129,6 @@ class LocalRelease(FieldValues, Described):
     def observing(self, observed: Array) -> "LocalRelease":
         """As if other values had been released."""
         return replace(self, values=observed)
-
-    def hold(self, records: Records) -> Records:
-        """The records as they are, of which nothing is known."""
-        return records
-
-    def contributions(self, records: Records) -> Array:
-        """No sum of m records is released: [0, m]."""
-        return jnp.zeros((0, len(self._truth(records))))
-
-    def total_and_density(self, records: Records) -> tuple[Array, Array]:
-        """The sum [0] of `contributions`, and the log-density [] of all values given the records."""
-        return jnp.zeros(0), self.log_likelihood(records)
 
     def log_likelihood(self, records: Records) -> Array:
         """The log-density [] of all values given the records."""

@@ -25,7 +25,7 @@ from dpjax.release.printing import Described
 from dpjax.release.summed import Release
 from dpjax.release.unknown_count import check_number_known, number_in_words
 
-__all__ = ["Microdata", "as_microdata", "check_drawn_whole"]
+__all__ = ["Microdata", "check_drawn_whole"]
 
 
 @frozen_pytree
@@ -114,6 +114,11 @@ class Microdata(Described):
     def n(self) -> int:
         """The number of records."""
         return int(next(iter(self.fields.values())).n)
+
+    @property
+    def microdata(self) -> "Microdata":
+        """The release as fields of each record: itself."""
+        return self
 
     @property
     def observed(self) -> Array:
@@ -296,11 +301,6 @@ class Microdata(Described):
         listed = json.encode_numbers(f"values of fields[{name!r}]", self.fields[name].values, max_ndim=2)
         gaps = np.asarray(self.missing.get(name, np.zeros(self.n, bool)))
         return [None if gap else value for gap, value in zip(gaps, listed, strict=True)]
-
-
-def as_microdata(release: PrivateRelease) -> Microdata:
-    """The release of values of single records as microdata, of one field if it is a local release."""
-    return release if isinstance(release, Microdata) else Microdata(release.fields)
 
 
 def check_drawn_whole(release: PrivateRelease) -> None:

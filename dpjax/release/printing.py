@@ -1,6 +1,6 @@
 """A release in a few lines, and in words."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -24,6 +24,19 @@ class Described(Printed):
     def local(self) -> Any:
         """The release as one of a value of each record alone: it is none."""
         return None
+
+    @property
+    def microdata(self) -> Any:
+        """The release as fields of each record, beside a sum if there is one: it is none."""
+        return None
+
+    def hold(self, records: Any) -> Any:
+        """The records as they are, of which nothing is known exactly."""
+        return records
+
+    def tabulated(self) -> Self:
+        """The release as kernels read it, with tables of what takes long to compute given the released value."""
+        return self
 
     @implemented_by("dpjax.release.describe.describe")
     def describe(self) -> str:

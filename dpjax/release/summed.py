@@ -168,9 +168,10 @@ class Release(Described, NamesArguments):
         """As if another value had been released."""
         return replace(self, value=observed)
 
-    def hold(self, records: Records) -> Records:
-        """The records as they are, of which nothing is known exactly."""
-        return records
+    def tabulated(self) -> "Release":
+        """The release as kernels read it, with tables of what takes long to compute given the value."""
+        mechanism = self.mechanism._tabulated(self.value)
+        return self if mechanism is self.mechanism else self.with_mechanism(mechanism)
 
     def contributions(self, records: Records) -> Array:
         """The statistic [d, m] of each of m records: with one row per coordinate XLA vectorises over records."""
@@ -290,12 +291,9 @@ class Release(Described, NamesArguments):
         )
 
 
-def tabulated(release: PrivateRelease) -> PrivateRelease:
-    """The release as a kernel needs it: with tables of what takes long to compute given the released value."""
-    if not isinstance(release, Release):
-        return release
-    mechanism = release.mechanism._tabulated(release.value)
-    return release if mechanism is release.mechanism else replace(release, mechanism=mechanism)
+def one_sum_of(release: PrivateRelease) -> Release | None:
+    """The sum that was released, if nothing was beside it."""
+    return None if release.fields else release.summed
 
 
 def noisy_sum_of(release: PrivateRelease) -> Release | None:
@@ -333,7 +331,7 @@ def as_sum(
 
 def obstacle_to_one_sum(release: PrivateRelease, remedy: str, asker: str | None = None) -> Obstacle | None:
     """Why a release is not one value of a sum over a known number of records."""
-    if release.fields or release.summed is None:
+    if one_sum_of(release) is None:
         given = f"a {type(release).__name__}" if asker is None else f"{asker} with a {type(release).__name__}"
         argument = "release" if asker is None else "imputation"
         return Obstacle(argument, given, "a release of one summed value", remedy, TypeError)

@@ -57,7 +57,7 @@ PARTS = {
         *("Staircase", "Tails", "Truncated", "Tulap", "VectorLaplace", "gaussian_scale", "laplace_scale", "zcdp_scale"),
     ],
     "dpjax.posterior": ["Posterior", "sample_prior_predictive"],
-    "dpjax.release": ["mechanism_from_published"],
+    "dpjax.release": ["OwnRelease", "mechanism_from_published"],
     "dpjax.runtime": ["enable_compilation_cache"],
     "dpjax.sampler_tests": ["invariance_test", "sbc"],
 }

@@ -22,7 +22,7 @@ from dpjax.models.record_noise import weigh_noise
 from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import all_finite, tree_where
 from dpjax.release import LocalRelease, Microdata, PrivateRelease, Release
-from dpjax.release.summed import finite_total
+from dpjax.release.summed import finite_total, one_sum_of
 
 NUM_MOVES = 2
 """Number of elliptical moves per sweep: a second one takes little time beside the imputation and helps."""
@@ -80,8 +80,9 @@ def likelihood_of_noise(model: Model, release: PrivateRelease, noise: Any) -> Ca
     By a sum of the form's own if it has one, and else by the records.
     """
     form = model.noncentred
-    if form.sums is not None and form.log_density is None and not release.fields:
-        return likelihood_of_sum(release.summed, form.sums(noise))
+    summed = one_sum_of(release)
+    if form.sums is not None and form.log_density is None and summed is not None:
+        return likelihood_of_sum(summed, form.sums(noise))
 
     def log_likelihood(parameters: Parameters) -> Array:
         value, finite = density_and_finite(release, form.records(parameters, noise))
@@ -93,10 +94,11 @@ def likelihood_of_noise(model: Model, release: PrivateRelease, noise: Any) -> Ca
 
 def density_and_finite(release: PrivateRelease, records: Records) -> tuple[Array, Array]:
     """The log-density [] of the value given the records, and whether all their numbers are finite []."""
-    if release.fields:
+    summed = one_sum_of(release)
+    if summed is None:
         return release.log_likelihood(records), all_finite(records)
-    total, finite = finite_total(release.summed, records)
-    return release.summed.log_density(total), finite
+    total, finite = finite_total(summed, records)
+    return summed.log_density(total), finite
 
 
 def likelihood_of_sum(

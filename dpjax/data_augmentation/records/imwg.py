@@ -39,11 +39,11 @@ from dpjax.data_augmentation.records.rounds import (
     window_with_default,
 )
 from dpjax.data_augmentation.records.unknown_number import DataSetSum, data_set_form
-from dpjax.numerics import decision_uniforms, tree_where
+from dpjax.models.simulation import init_latent
+from dpjax.numerics import accept, decision_uniforms, tree_where
 from dpjax.numerics.arrays import Piece, are_many, for_pieces, put_piece, take_piece
 from dpjax.release import PrivateRelease, Release
-from dpjax.release.microdata import as_microdata
-from dpjax.release.summed import as_sum
+from dpjax.release.summed import as_sum, one_sum_of
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,9 @@ class IMwG:
             return local.build_kernel(model, release.local)
         if release.fields:
             decide = partial(systematic_sweep, window=window_of(self.window))
-            return microdata.build_kernel(model, as_microdata(release), decide)
+            return microdata.build_kernel(model, release.microdata, decide)
+        if release.summed is None:
+            return build_kernel_of_all(model, release)
         release = as_sum(release)
         check_noisy(release, "imwg(...)")
         if isinstance(release.statistic, DataSetSum):
@@ -105,7 +107,8 @@ class IMwG:
 
     def form(self, model: Model, release: PrivateRelease) -> tuple[Model, PrivateRelease]:
         """Model and release as they are, or those of whole data sets if the number of records is unknown."""
-        return (model, release) if release.fields else data_set_form(model, release.summed)
+        summed = one_sum_of(release)
+        return (model, release) if summed is None else data_set_form(model, summed)
 
 
 def imwg(scan: Literal["systematic", "random"] = "systematic", window: Window = None) -> IMwG:
@@ -333,6 +336,27 @@ def sum_blocks(columns: Array, block: int) -> Array:
         return columns
     d, n = columns.shape
     return jnp.sum(jnp.pad(columns, ((0, 0), (0, -n % block))).reshape(d, -1, block), axis=2)
+
+
+def build_kernel_of_all(model: Model, release: PrivateRelease) -> ImputationKernel:
+    """A systematic scan for a release of any kind: its density, of all records, is computed for each proposal."""
+
+    def step(rng_key: Key, latent: Latent, parameters: Parameters) -> tuple[Latent, ImputationInfo]:
+        proposal_key, accept_key = jax.random.split(rng_key)
+        proposals = model.sample_records(proposal_key, parameters, release.n)
+        log_uniforms = jnp.log(decision_uniforms(accept_key, (release.n,)))
+
+        def move(carry: tuple[Records, Array], place: Array) -> Any:
+            changed = jax.tree.map(lambda leaf, new: leaf.at[place].set(new[place]), carry[0], proposals)
+            proposed = release.log_likelihood(changed)
+            accepted, broken = accept(proposed, carry[1], log_uniforms[place])
+            return tree_where(accepted, (changed, proposed), carry), (accepted, broken)
+
+        begin = latent.records, release.log_likelihood(latent.records)
+        (records, _), (accepted, broken) = jax.lax.scan(move, begin, jnp.arange(release.n))
+        return init_latent(release, records), local.imputation_info(accepted, jnp.sum(broken))
+
+    return step
 
 
 def build_random_kernel(model: Model, release: Release) -> ImputationKernel:

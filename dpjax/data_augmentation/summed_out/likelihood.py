@@ -27,7 +27,6 @@ from dpjax.models.programs import as_number, jit_model
 from dpjax.models.simulation import draw_position
 from dpjax.numerics import leading_size
 from dpjax.release import Microdata, PrivateRelease
-from dpjax.release.microdata import as_microdata
 
 __all__ = [
     "MarginalLikelihood",
@@ -192,7 +191,7 @@ def obstacle_to_sums(model: Model, release: PrivateRelease) -> str:
     """What is in the way of summing the records out; empty if nothing is."""
     if not release.fields:
         return "a sum over the records"
-    people = as_microdata(release)
+    people = release.microdata
     hidden = hidden_fields(model, people)
     groups, others = split_hidden(model, people, hidden)
     if people.summed is not None and isinstance(found := totals_beside(model, people), str):
@@ -238,7 +237,7 @@ def try_sum_out(model: Model, release: PrivateRelease) -> MarginalLikelihood | N
 
 def sum_freely(model: Model, release: PrivateRelease, parameters: Parameters | None) -> MarginalLikelihood:
     """The likelihood where nothing is in the way of sums."""
-    people = as_microdata(release)
+    people = release.microdata
     if people.summed is not None:
         return sum_out_beside_totals(model, people, parameters)
     alike = group_records(model, people)
@@ -253,7 +252,7 @@ def sum_out_each(model: Model, releases: Sequence[Any], parameters: Sequence[Par
     parameters
         Parameters [draw, ...] of each release, to which windows of whole numbers are fitted; None for none.
     """
-    people = [as_microdata(release) for release in releases]
+    people = [release.microdata for release in releases]
     if any(each.summed is not None for each in people):
         remedy = "Use dpjax.sample for each, or impute the records: imputation=dpjax.imwg()."
         fail("releases", "totals beside values of single records", "these values alone, to be summed over", remedy)

@@ -17,7 +17,6 @@ from dpjax.data_augmentation.summed_out import likelihood as likelihood_module, 
 from dpjax.data_augmentation.summed_out.likelihood import error_of_thinning
 from dpjax.data_augmentation.summed_out.rows import group_records
 from dpjax.data_augmentation.summed_out.windows import WindowEnds, first_windows, make_windows, thin_windows
-from dpjax.release.microdata import as_microdata
 
 EXPOSURE = np.array([2.0, 0.5, 8.0])
 
@@ -84,7 +83,7 @@ def test_a_call_sums_the_records_out_once(model, counts, monkeypatch):
 
 
 def test_windows_that_are_too_small_on_purpose_are_reported(model, counts):
-    people = as_microdata(counts)
+    people = counts.microdata
     known = people.hold(model.sample_records(jax.random.key(0), at(3.0), 3))
     windows, look = first_windows(model, people, "y", known)
     few = make_windows(model, people, "y", known, WindowEnds(np.array([3, 0, 20]), np.array([9, 5, 25])), look)
@@ -174,7 +173,7 @@ def by_place(y=None):
 def test_people_who_differ_by_their_place_are_not_merged():
     model = dpjax.from_numpyro(by_place, ["y"])
     release = dpjax.LocalRelease(np.arange(80) % 2, dpjax.RandomizedResponse(keep=0.75, num_categories=2), "y")
-    assert len(group_records(model, as_microdata(release)).weights) == 80
+    assert len(group_records(model, release.microdata).weights) == 80
 
 
 NORMALS = [
