@@ -116,14 +116,18 @@ class Case(NamedTuple):
 
 
 def measure(size: Size) -> Iterator[Row]:
-    """Rows of the accelerator, if there is one, and of the CPU."""
-    for platform in dict.fromkeys((jax.default_backend(), "cpu")):
-        with all_cores():
-            yield from rows_of(platform, name_of(size))
+    """Rows of the device that JAX chooses, and of the CPU if that is another."""
+    on_accelerator = False
+    with all_cores():
+        for row in rows_of("", name_of(size)):
+            on_accelerator = not row.case.startswith("cpu")
+            yield row
+        if on_accelerator:
+            yield from rows_of("cpu", name_of(size))
 
 
 def rows_of(platform: str, size: str) -> Iterator[Row]:
-    """The rows that a process on this platform prints, one a line."""
+    """The rows that a process on this platform prints, one a line; on that which JAX chooses if it is empty."""
     command = [sys.executable, "-m", "benchmarks.accelerator", size]
     environment = {**os.environ, "JAX_PLATFORMS": platform, "XLA_FLAGS": ""}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
