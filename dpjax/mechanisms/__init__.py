@@ -25,6 +25,7 @@ from dpjax.mechanisms.modulo import Modulo
 from dpjax.mechanisms.multivariate import KNormLinf, MultivariateGaussian
 from dpjax.mechanisms.noisy_variance import NoisyVariance
 from dpjax.mechanisms.objective import ObjectivePerturbation
+from dpjax.mechanisms.poisson_binomial import PoissonBinomial
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.promises import Promised
@@ -67,6 +68,7 @@ __all__ = [
     "ObjectivePerturbation",
     "PartitionSelection",
     "PermuteAndFlip",
+    "PoissonBinomial",
     "PossibleSums",
     "PrimarySuppression",
     "Privacy",

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from itertools import accumulate
 from typing import Any, ClassVar, NoReturn
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import GetAttrKey, all_leaves, register_pytree_with_keys_class
@@ -25,6 +26,7 @@ from dpjax.numerics.next_floats import next_below, where_near
 __all__ = [
     "Mechanism",
     "as_mechanism",
+    "at_coordinates",
     "convert_mechanisms",
     "draws_latent_normal",
     "is_mechanism",
@@ -396,6 +398,11 @@ def variance_of(mechanism: Mechanism) -> Any:
 def draws_latent_normal(mechanism: Mechanism) -> bool:
     """Whether a Normal statistic can be drawn given its value."""
     return mechanism.noise is not None and mechanism.noise.sample_latent_normal is not None
+
+
+def at_coordinates(mechanism: Mechanism, index: Any) -> Mechanism:
+    """The mechanism of the coordinates at an index, with each parameter [d] as [..., 1]; numbers and tables stay."""
+    return jax.tree.map(lambda leaf: leaf[index][..., None] if jnp.ndim(leaf) == 1 else leaf, mechanism)
 
 
 def parts_of(mechanism: Mechanism, d: int) -> tuple[tuple[Mechanism, slice], ...]:

@@ -11,11 +11,10 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, check_count, describe, fail, is_traced
 from dpjax._util.words import amount, quantity
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.base import Mechanism, as_floating, at_coordinates
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, ProtectedSums, Unpromised, pure
-from dpjax.mechanisms.tabulated import Tabulated, at_coordinates
 from dpjax.numerics.binomial_sums import log_binomial_sum
 from dpjax.numerics.counts import draw_binomial
 
@@ -190,6 +189,41 @@ class ReportSums(Mechanism):
         key_kept, key_flipped = jax.random.split(key)
         kept = draw_binomial(key_kept, first, jnp.broadcast_to(p, first.shape))
         return kept + draw_binomial(key_flipped, number - first, jnp.broadcast_to(q, first.shape))
+
+
+@frozen_pytree
+@dataclass(frozen=True)
+class Tabulated(Mechanism):
+    """A mechanism as a kernel needs it: the log-probability of the one value that was released, given whole sums.
+
+    Parameters
+    ----------
+    rows : [d]
+        The row of the table for each coordinate.
+    table : [r, m + 1]
+        The log-probability of a coordinate's value if its sum is 0, ..., m. Other sums are impossible.
+    """
+
+    rows: Array
+    table: Array
+
+    @property
+    def integer_noise(self) -> bool:
+        """Yes: the table is of whole sums."""
+        return True
+
+    def log_density_terms(self, value: Array, statistic: Array) -> Array:
+        """The log-probability of each coordinate of the value, which is in the table [..., d]."""
+        del value
+        # Sums are whole up to rounding: a coordinate of a float32 residual may be off by as much.
+        count = jnp.round(statistic).astype(int)
+        most = self.table.shape[1] - 1
+        terms = self.table[self.rows, jnp.clip(count, 0, most)]
+        return jnp.where((count >= 0) & (count <= most), terms, -jnp.inf)
+
+    def log_density(self, value: Array, statistic: Array) -> Array:
+        """The sum of the terms []."""
+        return jnp.sum(self.log_density_terms(value, statistic))
 
 
 def promised(keep: Any, flip: Any, sums: ProtectedSums) -> float:

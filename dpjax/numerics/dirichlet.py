@@ -22,6 +22,7 @@ __all__ = [
     "beta_features",
     "beta_log_density",
     "beta_log_likelihood",
+    "binomial_log_marginals",
     "dirichlet_log_density",
     "dirichlet_log_normaliser",
     "dirichlet_log_powers",
@@ -92,6 +93,21 @@ def beta_log_density(value: Array, a: Array, b: Array) -> Array:
     """log Beta(y | a, b), elementwise; -inf outside [0, 1], and averaged over the cell in an end cell."""
     density = beta_log_likelihood(a, b, 1.0, beta_features(value))
     return jnp.where((value >= 0) & (value <= 1), density, -jnp.inf)
+
+
+def binomial_log_marginals(a: Array, b: Array, num_trials: int) -> Array:
+    """The log-probabilities [m + 1] of 0, ..., m successes in m trials whose probability is Beta(a, b), for numbers [].
+
+    Neighbours have a simple ratio, and all of them the sum 1. So no log-gammas are needed, whose differences are
+    inaccurate for large shapes. Ratios are added up from the likelier end: large sums are then of negligible terms.
+    """
+    done = jnp.arange(num_trials, dtype=a.dtype)
+    left = num_trials - 1 - done
+    steps = jnp.log((left + 1) / (done + 1)) + jnp.log(a + done) - jnp.log(b + left)
+    none = jnp.zeros(1, a.dtype)
+    upwards = jnp.concatenate([none, jnp.cumsum(steps)])
+    downwards = jnp.concatenate([-jax.lax.cumsum(steps, reverse=True), none])
+    return jax.nn.log_softmax(jnp.where(upwards[-1] > 0, downwards, upwards))
 
 
 def logit_log_density(logit: Array, a: Array, b: Array) -> Array:

@@ -14,9 +14,8 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import Obstacle, check_free, fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
-from dpjax.mechanisms.base import Mechanism, convert_mechanisms, parts_of
+from dpjax.mechanisms.base import Mechanism, at_coordinates, convert_mechanisms, parts_of
 from dpjax.mechanisms.composite import temper_mechanism
-from dpjax.mechanisms.tabulated import at_coordinates
 from dpjax.numerics import all_finite, sum_rows
 from dpjax.numerics.sums import are_summed_at_once, sum_records, zero_if_finite
 from dpjax.release import json

@@ -207,6 +207,7 @@ OWN: dict[str, dict[str, Any]] = {
     "dpjax.mechanisms.LocalChannel": {"log_probabilities": np.log(np.full((2, 2), 0.5))},
     "dpjax.LocalRelease": {"channel": dpjax.Gaussian(1.0)},
     "dpjax.Microdata": {"fields": {"y": (VECTOR, dpjax.Gaussian(1.0))}},
+    "dpjax.mechanisms.PoissonBinomial": {"theta": 0.25, "num_trials": 3, "lower": 0.0, "upper": 1.0},
     "dpjax.mechanisms.PrimarySuppression": {"limit": 5},
     "dpjax.mechanisms.Privacy": {"notion": "approximate", "epsilon": 1.0, "delta": 1e-6},
     "dpjax.RandomizedResponse": {"keep": 0.75, "num_categories": 2},

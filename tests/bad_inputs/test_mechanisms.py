@@ -6,6 +6,7 @@ import pytest
 
 import dpjax
 from dpjax import Censored, Gaussian, HaarWavelet, Laplace, Privacy, RandomizedResponse, SmoothedHistogram
+from dpjax.mechanisms import PoissonBinomial
 
 NO_SCALE = {
     "none": None,
@@ -58,6 +59,24 @@ CASES = {
         f"SmoothedHistogram of weight {name}": (lambda value=value: SmoothedHistogram(value, 3), "weight")
         for name, value in {**NO_NUMBER, "above one": 1.5}.items()
     },
+    **{
+        f"PoissonBinomial of theta {name}": (lambda value=value: PoissonBinomial(value, 3), "theta")
+        for name, value in {**NO_NUMBER, "above one half": 0.51}.items()
+    },
+    **{
+        f"PoissonBinomial of trials {name}": (lambda value=value: PoissonBinomial(0.2, value), "num_trials")
+        for name, value in NO_COUNT.items()
+    },
+    "PoissonBinomial of equal bounds": (lambda: PoissonBinomial(0.2, 3, 1, 1), "lower, upper"),
+    "PoissonBinomial of an infinite bound": (lambda: PoissonBinomial(0.2, 3, -np.inf), "lower"),
+    "PoissonBinomial of no epsilon": (lambda: PoissonBinomial.from_epsilon(None, 3), "epsilon"),
+    "PoissonBinomial of epsilon zero": (lambda: PoissonBinomial.from_epsilon(0, 3), "epsilon"),
+    "a count above the trials": (lambda: dpjax.LocalRelease([4], PoissonBinomial(0.2, 3)), "values"),
+    "a fraction of a trial": (lambda: dpjax.LocalRelease([0.5], PoissonBinomial(0.2, 3)), "values"),
+    "a sum of counts": (
+        lambda: dpjax.Release([4], PoissonBinomial(0.2, 3), dpjax.statistics.total("y", 0, 1), 2),
+        "mechanism",
+    ),
     **{
         f"RandomizedResponse that keeps {name}": (lambda value=value: RandomizedResponse(value, 3), "keep")
         for name, value in {**NO_NUMBER, "above one": 1.5}.items()

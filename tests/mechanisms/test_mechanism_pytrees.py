@@ -15,6 +15,7 @@ from dpjax.mechanisms import (
     Independent,
     Laplace,
     PartitionSelection,
+    PoissonBinomial,
     Privacy,
     RandomizedResponse,
 )
@@ -30,6 +31,7 @@ BUILDERS = {
     "independent": lambda number: Independent([Laplace(number), DiscreteGaussian(number)], [1, 2]),
     "partition selection": lambda number: PartitionSelection(Censored(DiscreteGaussian(number), lower=0.0)),
     "keep": lambda number: RandomizedResponse(keep=number, num_categories=4, privacy=PROMISE),
+    "binomial": lambda number: PoissonBinomial(number / 2, 4, upper=3.0, privacy=PROMISE),
     "matrix": lambda number: RandomizedResponse(
         matrix=jnp.full((4, 4), (1 - number) / 3).at[jnp.diag_indices(4)].set(number)
     ),

@@ -12,9 +12,8 @@ import dpjax
 from dpjax import models, releases
 from dpjax.data_augmentation.counts.form import count_form
 from dpjax.mechanisms import ReportSums
-from dpjax.mechanisms.base import as_mechanism
+from dpjax.mechanisms.base import as_mechanism, at_coordinates
 from dpjax.mechanisms.composite import temper_mechanism
-from dpjax.mechanisms.tabulated import at_coordinates
 from tests.data_augmentation.counts import oracle
 from tests.mechanisms.published import check_moments
 

@@ -6,9 +6,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 import dpjax
+from dpjax import mixture
+from dpjax.mechanisms import PoissonBinomial
 from dpjax.mixture.base import MixtureState
 from dpjax.mixture.problem import MixtureProblem
 from dpjax.mixture.samplers.base import Setup, Slots, step
@@ -17,6 +19,7 @@ from dpjax.mixture.samplers.neal2 import Neal2
 from dpjax.mixture.samplers.neal3 import Neal3
 from dpjax.mixture.samplers.neal5 import Neal5
 from dpjax.mixture.samplers.neal8 import Neal8
+from tests.mixture.components.test_tractable import expected_marginals
 from tests.mixture.crp import PARTITIONS, number_partition, partition_posterior
 from tests.mixture.two_points import (
     MEANS,
@@ -47,34 +50,36 @@ def evidence() -> np.ndarray:
     return np.array([[density(value, mean) for value in VALUES] for mean in MEANS])
 
 
-@partial(jax.jit, static_argnames="setup")
-def partitions(problem: MixtureProblem, setup: Setup, key: jax.Array) -> jax.Array:
-    """The labels [chain, sweep, 3] of many chains."""
+@partial(jax.jit, static_argnames=("setup", "num_sweeps"))
+def partitions(
+    problem: MixtureProblem, setup: Setup, key: jax.Array, records: jax.Array, num_sweeps: int = NUM_SWEEPS
+) -> jax.Array:
+    """The labels [chain, sweep, 3] of many chains, which start from these records."""
 
     def chain(key: jax.Array) -> jax.Array:
         start_key, run_key = jax.random.split(key)
         labels = jnp.array([0, 0, 1], jnp.int32)
-        state = setup.start(problem, start_key, labels, problem.values)
+        state = setup.start(problem, start_key, labels, records)
 
         def move(state: MixtureState, index: jax.Array) -> tuple[MixtureState, jax.Array]:
             state, _ = step(problem, setup, jax.random.fold_in(run_key, index), state)
             return state, state.labels
 
-        return jax.lax.scan(move, state, jnp.arange(NUM_SWEEPS))[1]
+        return jax.lax.scan(move, state, jnp.arange(num_sweeps))[1]
 
     return jax.vmap(chain)(jax.random.split(key, NUM_CHAINS))
 
 
-def largest_scores(setup: Setup, component: TwoPoints) -> tuple[float, float]:
-    """The largest difference from the enumeration, in standard errors between chains, and from a wrong one."""
-    channel = None if isinstance(component, ReleasedTwoPoints) else dpjax.Laplace(NOISE)
-    problem = MixtureProblem(jnp.asarray(VALUES, float), channel, component, jnp.asarray(ALPHA, float))
-    found = number_partition(np.asarray(partitions(problem, setup, jax.random.key(5))[:, BURN_IN:]))
+def largest_scores(
+    problem: MixtureProblem, setup: Setup, records: jax.Array, laws: list[np.ndarray], num_sweeps: int = NUM_SWEEPS
+) -> tuple[float, ...]:
+    """The largest difference of the chains from each law of the partitions, in standard errors between chains."""
+    found = number_partition(
+        np.asarray(partitions(problem, setup, jax.random.key(5), records, num_sweeps)[:, BURN_IN:])
+    )
     shares = np.stack([np.mean(found == number, axis=1) for number in range(len(PARTITIONS))], axis=1)
     errors = shares.std(axis=0, ddof=1) / np.sqrt(NUM_CHAINS)
-    laws = [partition_posterior(evidence(), np.array(PRIOR), alpha) for alpha in (ALPHA, 0.7 * ALPHA)]
-    right, wrong = (float(np.max(np.abs(shares.mean(axis=0) - law) / errors)) for law in laws)
-    return right, wrong
+    return tuple(float(np.max(np.abs(shares.mean(axis=0) - law) / errors)) for law in laws)
 
 
 CASES = {
@@ -98,5 +103,41 @@ QUICK = ("metropolis", "neal 3", "neal 5")
     "name", [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in CASES]
 )
 def test_partitions_have_the_enumerated_law(name: str) -> None:
-    right, wrong = largest_scores(*CASES[name])
+    setup, component = CASES[name]
+    channel = None if isinstance(component, ReleasedTwoPoints) else dpjax.Laplace(NOISE)
+    values = jnp.asarray(VALUES, float)
+    problem = MixtureProblem(values, channel, component, jnp.asarray(ALPHA, float))
+    # The second law is of another concentration.
+    laws = [partition_posterior(evidence(), np.array(PRIOR), alpha) for alpha in (ALPHA, 0.7 * ALPHA)]
+    right, wrong = largest_scores(problem, setup, values, laws)
+    assert right < 5 < wrong
+
+
+COUNTS = (0, 3, 8)
+BINOMIAL = PoissonBinomial(0.35, 8)
+SHAPES = (2.0, 0.5)
+BETA_CASES = {
+    "exact": Setup(Conditional(proposals=0), Slots(16)),
+    "metropolis": Setup(Conditional(proposals=1), Slots(16)),
+    "neal 8": Setup(Neal8(2), Slots(8)),
+}
+
+
+def partitions_of_counts(theta: float) -> np.ndarray:
+    """The law of partitions of Beta records behind binomial counts, by Gauss-Laguerre quadrature over both shapes."""
+    nodes, weights = special.roots_genlaguerre(30, SHAPES[0] - 1)
+    a, b = np.meshgrid(nodes / SHAPES[1], nodes / SHAPES[1])
+    evidence = np.exp(expected_marginals(PoissonBinomial(theta, 8), a.ravel(), b.ravel()))[:, list(COUNTS)]
+    return partition_posterior(evidence, np.outer(weights, weights).ravel() / weights.sum() ** 2, ALPHA)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BETA_CASES)
+def test_partitions_of_beta_records_behind_counts_have_the_enumerated_law(name: str) -> None:
+    """Whether records are integrated out or imputed; counts of another θ have another law."""
+    component = mixture.GammaShapes(*SHAPES)
+    problem = MixtureProblem(jnp.asarray(COUNTS), BINOMIAL, component, jnp.asarray(ALPHA, float))
+    laws = [partitions_of_counts(theta) for theta in (0.35, 0.25)]
+    right, wrong = largest_scores(problem, BETA_CASES[name], jnp.full(3, 0.5), laws, num_sweeps=150)
+    print(name, right, wrong)
     assert right < 5 < wrong

@@ -114,7 +114,7 @@ MUTANTS = (
     ),
     Mutant(
         "Columns of residuals have the noise of one scale",
-        "mechanisms/tabulated.py",
+        "mechanisms/base.py",
         "leaf[index][..., None] if jnp.ndim(leaf) == 1",
         "leaf[index][..., :1, None] if jnp.ndim(leaf) == 1",
         ("release/test_summed.py",),

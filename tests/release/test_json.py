@@ -23,6 +23,7 @@ from dpjax.mechanisms import (
     Laplace,
     Modulo,
     MultivariateGaussian,
+    PoissonBinomial,
     PrimarySuppression,
     Privacy,
     RandomizedResponse,
@@ -124,6 +125,8 @@ def test_statistics_of_more_coordinates_come_back():
         LocalRelease([0, 2, 1], RandomizedResponse(keep=0.9, num_categories=3, privacy=PRIVACY)),
         LocalRelease([[0, 1], [1, 1]], RandomizedResponse(matrix=[[0.9, 0.1], [0.2, 0.8]]), field="answers"),
         LocalRelease([0.1, 1 / 3], Laplace(0.3), field="y"),
+        LocalRelease([0, 7, 3], PoissonBinomial(0.1, 7, -1.0, 1 / 3, privacy=PRIVACY), field="y"),
+        LocalRelease([0, 7, 3], PoissonBinomial([0.1, 0.5, 0.25], 7), field="y"),
         LocalRelease([[0.1, 1 / 3, -2.0], [0.0, 1.0, 1e-9]], HaarWavelet(0.7, 1, privacy=PRIVACY), field="y"),
     ],
 )

@@ -20,7 +20,7 @@ import numpy as np
 from dpjax.base import Array
 from dpjax.data_augmentation.counts.directions import ChangedSums, Directions
 from dpjax.data_augmentation.counts.sums import CellSums
-from dpjax.mechanisms.tabulated import at_coordinates
+from dpjax.mechanisms.base import at_coordinates
 from dpjax.numerics import proper_density
 from dpjax.numerics.linear_algebra import product
 

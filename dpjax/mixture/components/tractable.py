@@ -8,16 +8,23 @@ import jax.numpy as jnp
 
 from dpjax._util.validation import describe, fail, name_of
 from dpjax.base import Array, Key
-from dpjax.mechanisms import Gaussian, Laplace
+from dpjax.mechanisms import Gaussian, Laplace, PoissonBinomial
 from dpjax.mechanisms.base import Mechanism, is_mechanism
 from dpjax.mixture.base import Component, NormalRecords, Theta, Tractable
+from dpjax.mixture.components.beta import GammaShapes
 from dpjax.mixture.components.gaussian import NormalInverseGamma
 from dpjax.mixture.components.multivariate import NormalInverseWishart, centred_log_density
+from dpjax.numerics.binomial_sums import log_binomial_sum
+from dpjax.numerics.dirichlet import binomial_log_marginals, draw_beta
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower, solve_upper
+from dpjax.numerics.selection import select_indices
 
 __all__ = ["find_tractable", "register_tractable"]
 
-Build = Callable[[Any, Any], Tractable]
+Build = Callable[[Any, Any], Tractable | None]
+
+MOST_TRIALS = 1_000
+"""Largest number of trials of binomial counts behind which Beta records are integrated out."""
 
 PAIRS: dict[tuple[type, type], Build] = {}
 
@@ -25,7 +32,7 @@ PAIRS: dict[tuple[type, type], Build] = {}
 def register_tractable(channel: type, component: type) -> Callable[[Build], Build]:
     """A decorator that registers the known marginal of a channel and a component with the samplers.
 
-    The decorated function takes an instance of each and returns a `Tractable`.
+    The decorated function takes an instance of each and returns a `Tractable`; or None, if these two have none.
 
     Parameters
     ----------
@@ -119,3 +126,44 @@ def normal_vector_behind_noise(channel: Any, component: Any) -> Tractable:
         return records + jax.vmap(shift)(gaps, theta)
 
     return Tractable(log_marginal, sample_latent)
+
+
+@register_tractable(PoissonBinomial, GammaShapes)
+def beta_behind_counts(channel: PoissonBinomial, component: GammaShapes) -> Tractable | None:
+    """The marginal of a Beta record behind a binomial count, if the bounds contain the unit interval.
+
+    Each trial succeeds with probability p(1) where a hidden trial of probability y does, and with p(0) elsewhere. The
+    number s of successful hidden trials is beta-binomial, and y given s is Beta(a + s, b + m - s).
+    """
+    del component
+    m = channel.num_trials
+    if not (channel.lower <= 0 and channel.upper >= 1) or m > MOST_TRIALS:
+        return None
+    log_released = log_released_given(channel)
+
+    def log_terms(value: Array, theta: Theta) -> Array:
+        """log P(s, z | θ) [m + 1] for all numbers s of successful hidden trials."""
+        a, b = (jnp.asarray(theta[name], log_released.dtype) for name in ("a", "b"))
+        return log_released[value] + binomial_log_marginals(a, b, m)
+
+    def sample_latent(key: Key, values: Array, theta: Theta) -> Array:
+        key_hidden, key_record = jax.random.split(key)
+        uniforms = jax.random.uniform(key_hidden, values.shape, log_released.dtype)
+        hidden = select_indices(jax.vmap(log_terms)(values, theta).T, uniforms)[0].astype(log_released.dtype)
+        return draw_beta(key_record, theta["a"] + hidden, theta["b"] + (m - hidden))
+
+    return Tractable(lambda value, theta: jax.nn.logsumexp(log_terms(value, theta)), sample_latent)
+
+
+@jax.jit
+def log_released_given(channel: PoissonBinomial) -> Array:
+    """log P(z | s) [m + 1, m + 1] of z successes in all, if s hidden trials succeed."""
+    (low, high), (_, rest) = channel.probabilities(jnp.array([0.0, 1.0]))
+    number = jnp.arange(channel.num_trials + 1, dtype=low.dtype)
+    total, first = number[:, None], number[None]
+    possible = ((low > 0) | (total <= first)) & ((rest > 0) | (total >= first))
+    # Certain trials are taken for almost certain ones: what is possible changes by rounding only.
+    rounding = jnp.finfo(low.dtype).eps
+    p, q = jnp.minimum(high, 1 - rounding), jnp.maximum(low, rounding)
+    log_sum = log_binomial_sum(total, first, channel.num_trials - first, p, q, channel.num_trials)
+    return jnp.where(possible, log_sum, -jnp.inf)
