@@ -1,6 +1,5 @@
 """A regression from sums over an unknown number of records, as several rows of one person leave it."""
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -9,10 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 
 import dpjax
+from benchmarks.first_draws import Size, measure_first
 from benchmarks.rows import Row
-from benchmarks.timing import timing_since
 from dpjax import models, statistics
-from dpjax.diagnostics import ess_bulk, split_r_hat
 
 NUMBER = 2_200
 GRAM = statistics.gram(lower=[-1, -1], upper=[1, 1], response=(-1, 1))
@@ -38,18 +36,9 @@ CASES = {
 SAMPLERS: dict[str, Callable[..., dpjax.Posterior]] = {"sample": dpjax.sample, "sample_clt": dpjax.sample_clt}
 
 
-@dataclass(frozen=True)
-class Size:
-    """The cases, chains, and their steps of warm-up and draws."""
-
-    cases: tuple[str, ...] = tuple(CASES)
-    chains: int = 4
-    steps: tuple[int, int] = (1_000, 1_000)
-
-
 SIZES = {
-    "full": Size(),
-    "quick": Size(steps=(300, 300)),
+    "full": Size(tuple(CASES)),
+    "quick": Size(tuple(CASES), steps=(300, 300)),
     "tiny": Size(("a vague number, noise of 20",), 1, (20, 20)),
 }
 
@@ -84,19 +73,9 @@ def release_of(case: Case) -> dpjax.Release:
 
 
 def measure_call(case: str, release: dpjax.Release, call: Callable[..., dpjax.Posterior], size: Size) -> Row:
-    """The effective draws of the worst parameter per CPU second of a first call, compilation included."""
-    warmup, samples = size.steps
-    options = {"num_chains": size.chains, "num_warmup": warmup, "num_samples": samples, "progress": False}
-    began = time.process_time()
-    drawn = [
-        np.asarray(leaf, float) for leaf in call(jax.random.key(1), make_model(), release, **options).draws.values()
-    ]
-    timing = timing_since(began)
-    least = min(float(np.min(ess_bulk(leaf))) for leaf in drawn)
-    figures = {
-        "effective per s": least / timing.best_seconds,
-        "effective": least,
-        "R-hat": max(float(np.max(split_r_hat(leaf))) for leaf in drawn),
-        "s": timing.best_seconds,
-    }
-    return Row("unknown_number", case, NUMBER, release.value.size, size.chains, timing, figures)
+    """The effective draws of the worst parameter per CPU second of a first call."""
+
+    def draw() -> dict[str, np.ndarray]:
+        return call(jax.random.key(1), make_model(), release, **size.options).draws
+
+    return measure_first("unknown_number", case, (NUMBER, release.value.size), size, draw)
