@@ -11,20 +11,30 @@ from dpjax._util.validation import fail, is_refusal, name_of, summarize_error
 from dpjax.base import ImputationInfo, ImputationKernel, Latent
 from dpjax.models.simulation import GibbsState
 
-__all__ = ["builds_kernel", "check_kernel"]
+__all__ = ["builds_kernel", "check_kernel", "is_known"]
 
 RETURNED = "a kernel that returns (latent, info)"
 REMEDY = "See dpjax.base.ImputationKernel."
 
 
 def builds_kernel(build: Callable[..., ImputationKernel]) -> Callable[..., ImputationKernel]:
-    """The ``__call__`` of an imputation, whose kernel raises unless it is called with a key and a `Latent` state."""
+    """The ``__call__`` of an imputation of dpjax, of whose kernel it is known what it returns.
+
+    The kernel raises unless it is called with a key and a `Latent` state.
+    """
 
     @wraps(build)
     def call(self: Any, model: Any, release: Any) -> ImputationKernel:
-        return steps_from("dpjax.impute(...).init", Latent)(build(self, model, release))
+        kernel: Any = steps_from("dpjax.impute(...).init", Latent)(build(self, model, release))
+        kernel.is_known = True
+        return kernel
 
     return call
+
+
+def is_known(kernel: ImputationKernel) -> bool:
+    """Whether a kernel is one of dpjax, so that it returns what a sweep needs."""
+    return getattr(kernel, "is_known", False)
 
 
 def check_kernel(name: str, kernel: ImputationKernel, state: GibbsState, n: int) -> None:

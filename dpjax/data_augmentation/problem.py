@@ -15,7 +15,7 @@ from dpjax._util.validation import check_choice, check_hashable_function, fail, 
 from dpjax.base import Imputation, ImputationKernel, Key, Model
 from dpjax.data_augmentation.counts import counts
 from dpjax.data_augmentation.counts.form import prefers_counts
-from dpjax.data_augmentation.kernel_checks import check_kernel
+from dpjax.data_augmentation.kernel_checks import check_kernel, is_known
 from dpjax.data_augmentation.parameters import (
     KernelBuilder,
     ParameterKernel,
@@ -223,17 +223,12 @@ def impute_by(
     if not callable(problem.kernel):
         given = f"{show(problem.plan.imputation)}, which returns {name_of(problem.kernel)}"
         fail("imputation", given, "a function that returns a kernel", "See dpjax.base.Imputation.", error=TypeError)
-    if not is_own(problem.plan.imputation):
+    if not is_known(problem.kernel):
         check_kernel(show(problem.plan.imputation), problem.kernel, problem.state_shapes(()), problem.release.n)
     if problem.release.n > MAX_RECORDS:
         remedy = "Impute counts if records take few values, or approximate the sum as normal: dpjax.sample_clt."
         fail("release", f"n = {problem.release.n} records to impute", f"at most {MAX_RECORDS}", remedy)
     return problem
-
-
-def is_own(imputation: Imputation) -> bool:
-    """Whether dpjax defines the imputation, so that what its kernel returns is known."""
-    return str(getattr(imputation, "__module__", "")).partition(".")[0] == __name__.partition(".")[0]
 
 
 def problem_of(model: Model, release: PrivateRelease, plan: SweepPlan) -> Problem:
