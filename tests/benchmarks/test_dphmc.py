@@ -1,13 +1,16 @@
 """The problems of the DP-HMC experiments and what they pay; what they measure is not tested."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.special import ndtri
 
+from benchmarks.papers.dphmc import reused_gradient, subsampled_test
 from benchmarks.papers.dphmc.algorithms import count_iterations, make_kernel
 from benchmarks.papers.dphmc.distances import measure
 from benchmarks.papers.dphmc.problems import make_problem
@@ -47,3 +50,41 @@ def test_budgets_allow_the_iterations_of_the_closed_form(model: str) -> None:
         kernel = make_kernel(name, problem)
         counts = [count_iterations(kernel, epsilon, 10**7)[0] for epsilon in (2, 6, 15)]
         assert counts == PER_CHAIN[model][name]
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize("accept", [subsampled_test.penalty, subsampled_test.decision, subsampled_test.barker])
+def test_tests_of_one_acceptance_leave_the_posterior_invariant(accept: Callable) -> None:
+    """The acceptance of r is eʳ times that of −r; without the penalty's half, which a mutant of it lacks, it is not."""
+    ratio, move = np.linspace(0.01, 8, 50), np.full(50, 0.7)
+    for unit in (0.5, 3.0):
+        forth, back = accept(unit, ratio, move), accept(unit, -ratio, move)
+        np.testing.assert_allclose(forth, np.exp(ratio) * back, rtol=1e-9)
+        wrong = accept(unit, ratio + 0.1, move), accept(unit, 0.1 - ratio, move)
+        assert not np.allclose(wrong[0], np.exp(ratio) * wrong[1], rtol=1e-2)
+
+
+@pytest.mark.x64
+def test_a_decision_costs_no_more_than_its_gaussian_query_and_accepts_more_than_the_penalty() -> None:
+    """Φ⁻¹ of the acceptance grows by at most 1/σ for each unit of the ratio, as behind noise of deviation σ."""
+    ratio = np.linspace(-8.0, 8.0, 4_001)
+    for deviation in (0.5, 1.5, 4.0):
+        move = np.full(len(ratio), deviation)
+        score = ndtri(subsampled_test.decision(1.0, ratio, move))
+        inside = np.abs(score) < 5
+        steepest = np.max(np.diff(score[inside]) / np.diff(ratio[inside]))
+        assert steepest == pytest.approx(1 / deviation, rel=1e-3)
+        lead = subsampled_test.decision(1.0, ratio, move) - subsampled_test.penalty(1.0, ratio, move)
+        assert np.min(lead) > -1e-9
+        assert np.max(lead) > 0.003
+
+
+@pytest.mark.x64
+def test_a_reused_gradient_s_noise_stays_with_its_position() -> None:
+    """A rejection that keeps the noise of another position spreads the draws: the variance has to be 1."""
+    right, wrong = (
+        reused_gradient.summarize(reused_gradient.run(way, **reused_gradient.HARD, chains=1_000, steps=200))
+        for way in ("reused", "reused from rejected ends")
+    )
+    assert abs(right["variance"] - 1) < 4 * right["standard_error"]
+    assert abs(wrong["variance"] - 1) > 4 * wrong["standard_error"]

@@ -37,6 +37,20 @@ EXPERIMENTS = {
         {"repeats": 1, "divisor": 20, "bounds": BOUNDS},
         {"repeats": 1, "divisor": 1_000, "bounds": {"banana": (0.1, 1.0), "gaussian": (1.0, 10.0)}},
     ),
+    "subsampled-test": Experiment(
+        "subsampled_test",
+        {"rates": (1.0, 0.5, 0.1, 0.01), "tests": (300, 1_000, 3_000, 10_000, 30_000), "chains": 400, "steps": 5_000},
+        {"rates": (1.0, 0.1), "tests": (1_000, 10_000), "chains": 100, "steps": 1_000},
+        {"rates": (1.0, 0.5), "tests": (1_000,), "chains": 10, "steps": 20},
+        panels=(1, 2),
+        x64=True,
+    ),
+    "reused-gradient": Experiment(
+        "reused_gradient",
+        {"chains": 16_000, "steps": 400},
+        {"chains": 2_000, "steps": 200},
+        {"chains": 20, "steps": 40},
+    ),
     "speed": in_float64(
         "speed",
         {"repeats": 30, "whole_run": 1},
