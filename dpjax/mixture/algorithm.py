@@ -55,6 +55,7 @@ def gibbs(
     *,
     component: Component,
     concentration: float | GammaPrior,
+    discount: float = 0.0,
     sampler: Sampler = DEFAULT,
     capacity: int | None = None,
 ) -> SamplingAlgorithm:
@@ -72,6 +73,8 @@ def gibbs(
     component
         As in `sample`.
     concentration
+        As in `sample`.
+    discount
         As in `sample`.
     sampler
         As in `sample`.
@@ -102,7 +105,7 @@ def gibbs(
     >>> jax.eval_shape(algorithm.init, start, jax.random.key(1)).records.shape
     (3,)
     """
-    problem = make_problem(values, channel, component, concentration)
+    problem = make_problem(values, channel, component, concentration, discount)
     setup = choose_setup(check_sampler(sampler), problem, capacity)
 
     @names_arguments

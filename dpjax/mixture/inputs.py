@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, check_positive, fail, name_of
+from dpjax._util.validation import check_array, check_positive, fail, is_traced, name_of
 from dpjax.base import Array
 from dpjax.mixture.base import Component, OfReleasedValues, Theta
 from dpjax.mixture.binned import bin_release
@@ -36,8 +36,8 @@ WITH_VALUES: Final = "with the values"
 """The channel argument that means: take the mechanism of the release."""
 
 
-def make_problem(values: Any, channel: Any, component: Any, concentration: Any) -> MixtureProblem:
-    """The problem given by the user's values, channel, component and concentration.
+def make_problem(values: Any, channel: Any, component: Any, concentration: Any, discount: Any) -> MixtureProblem:
+    """The problem given by the user's values, channel, component, concentration and discount.
 
     A component of released values is adapted to the channel through which they were released.
 
@@ -50,7 +50,7 @@ def make_problem(values: Any, channel: Any, component: Any, concentration: Any) 
     component = check_component(component)
     if isinstance(component, OfReleasedValues):
         component = check_component(component.behind(channel))
-    return check_problem(values, channel, component, concentration)
+    return check_problem(values, channel, component, (check_concentration(concentration), check_discount(discount)))
 
 
 def check_sampler(sampler: Any) -> Sampler:
@@ -114,13 +114,15 @@ def exercise(component: Component, size: int = 3) -> tuple[Array, Array, Theta, 
     return density, features[0], theta, component.update(update_key, theta, jnp.ones(size), features)
 
 
-def check_problem(values: Any, channel: Any, component: Component, concentration: Any) -> MixtureProblem:
-    """The problem, or an error unless values, channel, component and concentration are compatible.
+def check_problem(values: Any, channel: Any, component: Component, mixing: tuple[Any, Any]) -> MixtureProblem:
+    """The problem, or an error unless values, channel and component are compatible.
 
     Parameters
     ----------
     channel
         As returned by `read_release`.
+    mixing
+        The concentration and the discount.
 
     Raises
     ------
@@ -128,16 +130,15 @@ def check_problem(values: Any, channel: Any, component: Component, concentration
         With the argument, what was given, what was expected and the remedy.
     """
     shape = record_shape(component)
-    concentration = check_concentration(concentration)
     if is_release(channel):
         binned = bin_release(channel.summed)
         channel.check_records({binned.histogram.field: jax.ShapeDtypeStruct((1, *shape), jnp.result_type(float))})
-        return MixtureProblem(channel.observed, binned, component, concentration)
+        return MixtureProblem(channel.observed, binned, component, *mixing)
     if channel is None or isinstance(component, OfReleasedValues):
-        return check_known(MixtureProblem(read_known(values, shape), None, component, concentration))
+        return check_known(MixtureProblem(read_known(values, shape), None, component, *mixing))
     release = check_released(values, channel, component, shape)
     warn_where_coarse(release.values, release.channel, release.n)
-    return MixtureProblem(release.values, release.channel, component, concentration)
+    return MixtureProblem(release.values, release.channel, component, *mixing)
 
 
 def check_released(values: Any, channel: Any, component: Component, shape: tuple[int, ...]) -> LocalRelease:
@@ -176,6 +177,20 @@ def check_concentration(concentration: Any) -> Array | GammaPrior:
     if np.shape(concentration) != ():
         fail("concentration", f"shape {list(np.shape(concentration))}", "one number", remedy)
     return jnp.asarray(concentration, float)
+
+
+def check_discount(discount: Any) -> Array | None:
+    """The discount as a number [], None for 0, or an error."""
+    expected, remedy = "a number in [0, 1)", "Pass one such as 0.25, or 0 for a Dirichlet process."
+    if not is_numeric(discount):
+        fail("discount", name_of(discount), expected, remedy, error=TypeError)
+    # As a float of fewer digits it may be 1.
+    dtype = jnp.result_type(float)
+    check_array("discount", discount, lambda array: (array >= 0) & (array.astype(dtype) < 1), expected, remedy)
+    if np.shape(discount) != ():
+        fail("discount", f"shape {list(np.shape(discount))}", "one number", remedy)
+    rounded = jnp.asarray(discount, float)
+    return None if not is_traced(rounded) and rounded == 0 else rounded
 
 
 def read_known(values: Any, shape: tuple[int, ...]) -> Array:

@@ -1,6 +1,8 @@
-"""The data, the channel, the component and the concentration that define a posterior."""
+"""The data, the channel, the component and the numbers of the mixing measure that define a posterior."""
 
 from dataclasses import dataclass
+
+import jax.numpy as jnp
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax.base import Array
@@ -8,6 +10,7 @@ from dpjax.mechanisms.base import Mechanism
 from dpjax.mixture.base import Component, Tractable
 from dpjax.mixture.binned import Binned
 from dpjax.mixture.components.tractable import find_tractable
+from dpjax.mixture.process import Process
 from dpjax.models import GammaPrior
 
 __all__ = ["MixtureProblem"]
@@ -28,17 +31,24 @@ class MixtureProblem:
         The mixture kernel with its base measure.
     concentration
         A number, or its Gamma prior.
+    discount
+        The discount of a Pitman–Yor process; None for a Dirichlet process, which has programs of its own.
     """
 
     values: Array
     channel: Mechanism | Binned | None
     component: Component
     concentration: float | Array | GammaPrior
+    discount: float | Array | None = None
 
     @property
     def n(self) -> int:
         """The number of records."""
         return self.channel.n if isinstance(self.channel, Binned) else int(self.values.shape[0])
+
+    def process(self, concentration: Array) -> Process:
+        """The process of the mixing measure, given its concentration []."""
+        return Process(concentration, None if self.discount is None else jnp.asarray(self.discount, float))
 
     @property
     def learns_concentration(self) -> bool:

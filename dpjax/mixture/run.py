@@ -284,7 +284,8 @@ def grow(status: Status) -> Status:
     setup: Setup = status.kernel.setup
     capacity = 2 * setup.capacity
     if capacity > MAX_SLOTS:
-        raise RuntimeError(f"The mixture needs more than {setup.capacity} slots. A smaller concentration needs fewer.")
+        remedy = "A smaller concentration or discount needs fewer; with a discount neal5() and neal8() do, too."
+        raise RuntimeError(f"The mixture needs more than {setup.capacity} slots. {remedy}")
     return with_slots(status, capacity, resize(status.chains, capacity))
 
 

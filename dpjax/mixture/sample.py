@@ -37,6 +37,7 @@ def sample(
     *,
     component: Component,
     concentration: float | GammaPrior,
+    discount: float = 0.0,
     sampler: Sampler = DEFAULT,
     num_chains: int = 4,
     num_warmup: int = 1_000,
@@ -48,10 +49,11 @@ def sample(
     until: Until | None = None,
     devices: Devices = None,
 ) -> MixturePosterior:
-    """Draw from the posterior of a Dirichlet-process mixture of records, given what was released of each or of all.
+    """Draw from the posterior of a nonparametric mixture of records, given what was released of each or of all.
 
-    z_i ~ q(· | y_i), y_i ~ f(· | θ_i), θ_i ~ P, P ~ DP(α, G0): equation 4 of Beraha, Favaro and Rao (2025). If the
-    values are one release of all records, w ~ η(· | y_1, ..., y_n) in place of the z_i: equation 13.
+    z_i ~ q(· | y_i), y_i ~ f(· | θ_i), θ_i ~ P, P ~ DP(α, G0): equation 4 of Beraha, Favaro and Rao (2025). With a
+    discount P ~ PY(d, α, G0). If the values are one release of all records, w ~ η(· | y_1, ..., y_n) in place of the
+    z_i: equation 13.
 
     Parameters
     ----------
@@ -68,7 +70,12 @@ def sample(
         The mixture kernel f with the base measure G0 of its parameters: `NormalInverseGamma`, `NormalInverseWishart`,
         `TruncatedNormalInverseGamma`, `GammaShapes` or a `Component` of your own. It has no default.
     concentration
-        The concentration α, or its `dpjax.models.GammaPrior`.
+        The concentration α above 0, or its `dpjax.models.GammaPrior`.
+    discount
+        The discount d in [0, 1) of a Pitman–Yor process PY(d, α, G0), which has more small clusters; 0 for a Dirichlet
+        process. The mass of all atoms after the first m falls as m^(-(1 - d) / d). So a large discount needs many
+        slots: from 0.3 on `conditional` may need more than there can be. Then use `neal5` or `neal8`, whose mixing
+        measures leave out at most a hundredth of the mass, in place of a thousandth, and draw from the same posterior.
     sampler
         How the posterior is sampled: `conditional`, `neal2`, `neal3`, `neal5` or `neal8`, each with its options.
     num_chains
@@ -139,7 +146,7 @@ def sample(
     mesh = choose_mesh(devices, num_chains)
     path = None if checkpoint is None else check_path(checkpoint, mesh)
     with Progress(progress) as bar:
-        problem = make_problem(values, channel, component, concentration)
+        problem = make_problem(values, channel, component, concentration, discount)
         start_keys, chain_keys = split_key(key, num_chains)
         run = MixtureRun(
             problem=problem,
@@ -188,7 +195,7 @@ def make_posterior(
         mixing=draw.mixing,
         info=info,
         collected=draw.collected,
-        truncation_error=status.kernel.setup.sampler.truncation_error(run.problem.n, np.max(draw.concentration)),
+        truncation_error=status.kernel.setup.sampler.truncation_error(run.problem, float(np.max(draw.concentration))),
         interrupted=interrupted,
         problem=run.problem,
         final_states=gather_to_host(run.mesh, status.chains),
@@ -199,7 +206,7 @@ def make_posterior(
 def make_fingerprint(key: Key, run: MixtureRun) -> dict[str, Plain]:
     """All that decides the draws of a run, under names that a user knows."""
     problem, sampler = run.problem, run.setup.sampler
-    arrays = {name: getattr(problem, name) for name in ("values", "channel", "component", "concentration")}
+    arrays = {name: getattr(problem, name) for name in ("values", "channel", "component", "concentration", "discount")}
     parts = {name: getattr(problem, name) for name in ("channel", "component")}
     parts |= {"known marginal": problem.tractable, "sampler": sampler, "collect": run.collect}
     return {

@@ -102,6 +102,7 @@ USUAL: dict[str, Any] = {
     "convention": "laplace_scale",
     "covariance": np.eye(2),
     "delta": 1e-6,
+    "discount": 0.25,
     "distance": 0.5,
     "draws": DRAWS,
     "eps": 1.0,

@@ -135,6 +135,16 @@ CASES = {
         for name, value in {**NO_POSITIVE, "two": [1.0, 2.0], "a class": GammaPrior}.items()
     },
     **{
+        f"a mixture of discount {name}": (sample(discount=value), "discount")
+        for name, value in {
+            **{name: value for name, value in NO_POSITIVE.items() if name != "zero"},
+            "one": 1.0,
+            "nearly one": 1 - 1e-17,
+            "two": [0.2, 0.3],
+            "a prior": GammaPrior(1.0, 1.0),
+        }.items()
+    },
+    **{
         f"a mixture by {argument} {name}": (sample(**{argument: value}), argument)
         for argument, values in {
             "sampler": {"gibbs": "gibbs", "none": None, "a number": 3, "a function": mixture.neal8},

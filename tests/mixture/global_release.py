@@ -1,7 +1,6 @@
 """Three records, two possible parameters, three bins: the posterior given one release, by enumeration."""
 
 from itertools import product
-from math import factorial, gamma
 
 import jax
 import jax.numpy as jnp
@@ -10,7 +9,7 @@ from scipy import stats
 
 import dpjax
 from dpjax import statistics
-from tests.mixture.crp import PARTITIONS
+from tests.mixture.crp import PARTITIONS, partition_probability
 from tests.mixture.two_points import MEANS, PRIOR, SCALE
 
 HISTOGRAM = statistics.histogram("y", [-6.0, -0.6, 0.9, 6.0])
@@ -29,7 +28,7 @@ def shares_of_bins(histogram: statistics.Histogram) -> np.ndarray:
     return np.diff(stats.norm.cdf(edges, np.array(MEANS)[:, None], SCALE), axis=1)
 
 
-def joint_posterior(release: dpjax.Release, concentration: float) -> np.ndarray:
+def joint_posterior(release: dpjax.Release, concentration: float, discount: float = 0.0) -> np.ndarray:
     """P(partition, bins of the three records | release), [5, 3, 3, 3]."""
     shares, prior = shares_of_bins(release.statistic), np.array(PRIOR)
     likelihood = np.zeros((3, 3, 3))
@@ -39,10 +38,10 @@ def joint_posterior(release: dpjax.Release, concentration: float) -> np.ndarray:
     weights = np.zeros((len(PARTITIONS), 3, 3, 3))
     for number, labels in enumerate(PARTITIONS):
         blocks = [[i for i in range(3) if labels[i] == label] for label in sorted(set(labels))]
-        urn = concentration ** len(blocks) * np.prod([factorial(len(block) - 1) for block in blocks])
+        urn = partition_probability([len(block) for block in blocks], concentration, discount)
         for bins in product(range(3), repeat=3):
             of_blocks = [prior @ shares[:, [bins[i] for i in block]].prod(axis=1) for block in blocks]
-            weights[number][bins] = urn * np.prod(of_blocks) * likelihood[bins] / gamma(concentration + 3)
+            weights[number][bins] = urn * np.prod(of_blocks) * likelihood[bins]
     return weights / weights.sum()
 
 

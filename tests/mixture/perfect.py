@@ -49,6 +49,7 @@ def run(
     channel: Any,
     *,
     component: Any = BASE,
+    discount: float | None = None,
     believed: tuple[Any, ...] | None = None,
     num_chains: int = 4_000,
     num_sweeps: int = 4,
@@ -58,11 +59,11 @@ def run(
     Parameters
     ----------
     believed
-        The channel, concentration and, if given, component that the sweeps work with, where they are not the true ones:
-        a mutation that costs no compilation.
+        The channel, concentration and, if given, component and discount that the sweeps work with, where they are not
+        the true ones: a mutation that costs no compilation.
     """
-    truth = (channel, concentration, component)
-    believed = truth if believed is None else (*believed, component)[:3]
+    truth = (channel, concentration, component, discount)
+    believed = truth if believed is None else (*believed, *truth[len(believed) :])
     keys = jax.random.split(key, num_chains)
     return Ends(*jax.device_get(simulate(setup, num_sweeps, keys, truth, believed)))
 
@@ -74,7 +75,7 @@ def simulate(setup: Setup, num_sweeps: int, keys: jax.Array, truth: tuple, belie
     def chain(key: jax.Array) -> tuple:
         alpha_key, stick_key, theta_key, label_key, record_key, value_key, run_key = jax.random.split(key, 7)
         alpha = start_concentration(alpha_key, truth[1])
-        sticks = 1 - jax.random.uniform(stick_key, (setup.capacity,)) ** (1 / alpha)
+        sticks = draw_prior_sticks(stick_key, alpha, truth[3], setup.capacity)
         beyond = jnp.cumprod(1 - sticks)
         weights = sticks * jnp.append(jnp.ones_like(beyond[:1]), beyond[:-1])
         theta = truth[2].sample_prior(theta_key, setup.capacity)
@@ -96,6 +97,14 @@ def simulate(setup: Setup, num_sweeps: int, keys: jax.Array, truth: tuple, belie
     return jax.vmap(chain)(keys)
 
 
+def draw_prior_sticks(key: jax.Array, alpha: jax.Array, discount: jax.Array | None, size: int) -> jax.Array:
+    """The sticks [size] of the process."""
+    if discount is None:
+        return 1 - jax.random.uniform(key, (size,)) ** (1 / alpha)
+    d = jnp.asarray(discount, float)
+    return jax.random.beta(key, 1 - d, alpha + d * jnp.arange(1, size + 1, dtype=d.dtype))
+
+
 def release_values(key: jax.Array, channel: Any, records: jax.Array) -> jax.Array:
     """What is released of the records [N]."""
     if isinstance(channel, dpjax.Release):
@@ -103,11 +112,11 @@ def release_values(key: jax.Array, channel: Any, records: jax.Array) -> jax.Arra
     return records if channel is None else jax.vmap(channel.sample)(jax.random.split(key, N), records)
 
 
-def make_problem(values: jax.Array, channel: Any, concentration: Any, component: Any) -> MixtureProblem:
+def make_problem(values: jax.Array, channel: Any, concentration: Any, component: Any, discount: Any) -> MixtureProblem:
     """What the sweeps believe."""
     if isinstance(channel, dpjax.Release):
         channel = bin_release(replace(channel, value=values))
-    return MixtureProblem(values, channel, component, concentration)
+    return MixtureProblem(values, channel, component, concentration, discount)
 
 
 def implied_noise(channel: Any, values: jax.Array, records: jax.Array) -> jax.Array:
@@ -134,10 +143,14 @@ BASE_LAWS = {"mean": stats.t(6.0, loc=0.5, scale=np.sqrt(2.0 / 3.0 / 0.5)), "var
 
 
 def p_value(
-    ends: Ends, concentration: float | GammaPrior, noise_law: Any = LAPLACE, laws: dict[str, Any] = BASE_LAWS
+    ends: Ends,
+    concentration: float | GammaPrior,
+    noise_law: Any = LAPLACE,
+    laws: dict[str, Any] = BASE_LAWS,
+    discount: float = 0.0,
 ) -> float:
     """The smallest p-value, times their number, that the ends follow the laws they began with."""
-    p_values = [cluster_p_value(ends.num_clusters, concentration)]
+    p_values = [cluster_p_value(ends.num_clusters, concentration, discount)]
     if noise_law is not None:
         p_values += [stats.kstest(ends.noise[:, place], noise_law.cdf).pvalue for place in (0, -1)]
     p_values += [stats.kstest(ends.theta[name], law.cdf).pvalue for name, law in laws.items()]
@@ -147,17 +160,17 @@ def p_value(
     return min(1.0, min(p_values) * len(p_values))
 
 
-def cluster_p_value(num_clusters: np.ndarray, concentration: float | GammaPrior) -> float:
+def cluster_p_value(num_clusters: np.ndarray, concentration: float | GammaPrior, discount: float = 0.0) -> float:
     """By χ², that the numbers of clusters follow the law that the concentration gives them."""
-    law = mean_law_of_clusters(concentration)
+    law = mean_law_of_clusters(concentration, discount)
     observed = np.bincount(num_clusters, minlength=N + 1)[1:]
     return float(stats.chisquare(observed, law * observed.sum()).pvalue)
 
 
-def mean_law_of_clusters(concentration: float | GammaPrior) -> np.ndarray:
+def mean_law_of_clusters(concentration: float | GammaPrior, discount: float) -> np.ndarray:
     """P(K = k), averaged over the prior of the concentration where it has one."""
     if not isinstance(concentration, GammaPrior):
-        return number_of_clusters(N, concentration)
+        return number_of_clusters(N, concentration, discount)
     law = stats.gamma(float(concentration.shape), scale=1 / float(concentration.rate))
     grid = law.ppf((np.arange(2_000) + 0.5) / 2_000)
-    return np.mean([number_of_clusters(N, alpha) for alpha in grid], axis=0)
+    return np.mean([number_of_clusters(N, alpha, discount) for alpha in grid], axis=0)

@@ -143,6 +143,7 @@ OTHERS: dict[str, dict[str, Any]] = {
     "component.mean": {"component": mixture.NormalInverseGamma(1.0, 0.1, 3.0, 3.0)},
     "concentration": {"concentration": 0.4},
     "concentration.shape": {"concentration": dpjax.models.GammaPrior(1.0, 1.0)},
+    "discount": {"discount": 0.25},
     "sampler.proposals": {"sampler": mixture.conditional(proposals=2)},
     "code of sampler": {"sampler": mixture.neal8()},
     "code of collect": {"collect": labels_of},

@@ -50,14 +50,16 @@ def run(problem: MixtureProblem, setup: Any, key: jax.Array, n: int, num_chains:
     return jax.vmap(chain)(jax.random.split(key, num_chains))
 
 
-def largest_scores(setup: Any, release: dpjax.Release) -> tuple[float, float]:
+def largest_scores(setup: Any, release: dpjax.Release, discount: float = 0.0) -> tuple[float, float]:
     """The largest difference from the enumeration, in standard errors between chains, and from a wrong one."""
-    problem = MixtureProblem(release.value, bin_release(release), TwoPoints(), jnp.asarray(ALPHA, float))
+    alpha = jnp.asarray(ALPHA, float)
+    problem = MixtureProblem(release.value, bin_release(release), TwoPoints(), alpha, discount or None)
     labels, records, _ = run(problem, setup, jax.random.key(5), 3, NUM_CHAINS, NUM_SWEEPS)
     partition = number_partition(np.asarray(labels)[:, BURN_IN:])
     bins = np.sum(np.asarray(records)[:, BURN_IN:, :, None] >= np.array(release.statistic.edges[1:-1]), axis=-1)
     number = np.ravel_multi_index((partition, *np.moveaxis(bins, -1, 0)), (5, 3, 3, 3))
-    laws = [joint_posterior(release, alpha).ravel() for alpha in (ALPHA, 0.7 * ALPHA)]
+    wrong = (ALPHA, 0.0) if discount else (0.7 * ALPHA, 0.0)
+    laws = [joint_posterior(release, *numbers).ravel() for numbers in ((ALPHA, discount), wrong)]
     common = np.flatnonzero(laws[0] > 0.002)
     shares = np.stack([np.mean(number == value, axis=1) for value in common], axis=1)
     errors = shares.std(axis=0, ddof=1) / np.sqrt(NUM_CHAINS)
@@ -76,6 +78,15 @@ CASES = [
 @pytest.mark.parametrize(("setup", "release"), CASES)
 def test_partitions_and_bins_have_the_enumerated_law(setup: str, release: str) -> None:
     right, wrong = largest_scores(SETUPS[setup], RELEASES[release])
+    assert right < 5 < wrong
+
+
+@pytest.mark.slow
+@pytest.mark.x32
+@pytest.mark.parametrize("setup", ["conditional", "neal 5"])
+def test_a_discount_changes_the_enumerated_law(setup: str) -> None:
+    """The wrong law is that of no discount."""
+    right, wrong = largest_scores(SETUPS[setup].with_capacity(48), RELEASES["smoothed"], 0.4)
     assert right < 5 < wrong
 
 

@@ -14,6 +14,7 @@ import dpjax
 from dpjax import diagnostics, mixture
 from dpjax.mixture import run as run_module
 from dpjax.mixture.problem import MixtureProblem
+from dpjax.mixture.process import Process
 from dpjax.mixture.run import FittedSlots, MixtureRun, StateFields
 from dpjax.mixture.samplers.base import Setup, Slots
 from dpjax.mixture.samplers.conditional import Conditional
@@ -36,10 +37,12 @@ def draw(values: np.ndarray = VALUES, **options: Any) -> mixture.MixturePosterio
 
 
 @pytest.mark.x64
+@pytest.mark.parametrize("discount", [None, 0.6])
 @pytest.mark.parametrize("draw_weights", [posterior_weights, stick_weights])
-def test_what_a_slot_gets_does_not_depend_on_later_slots(draw_weights: Callable) -> None:
+def test_what_a_slot_gets_does_not_depend_on_later_slots(draw_weights: Callable, discount: float | None) -> None:
     counts = jnp.array([3.0, 0.0, 2.0, 1.0, 0.0, 0.0, 0.0, 0.0])
-    jitted = jax.jit(lambda counts: draw_weights(jax.random.key(2), counts, jnp.asarray(0.8, float)))
+    process = Process(jnp.asarray(0.8, float), None if discount is None else jnp.asarray(discount, float))
+    jitted = jax.jit(lambda counts: draw_weights(jax.random.key(2), counts, process))
     few, many = jitted(counts[:5]), jitted(counts)
     np.testing.assert_allclose(few.weights, many.weights[:5], rtol=1e-5)
     np.testing.assert_allclose(few.beyond, many.beyond[:5], rtol=1e-5)

@@ -1,31 +1,67 @@
-"""Faults of Dirichlet-process mixtures: their weights, labels, components and partitions."""
+"""Faults of mixtures: their weights, labels, components and partitions."""
 
 from tests.mutants.base import Mutant
 
 LABELS = ("mixture/test_partitions.py", "mixture/test_concentration.py")
 COMPONENTS = ("mixture/components/test_components.py",)
+TURNS = ("mixture/samplers/test_gibbs_labels.py", *LABELS)
 START = ("mixture/test_marginal_perfect_start.py", *LABELS)
 
 MUTANTS = (
     Mutant(
         "Sticks are broken with one record too many",
         "mixture/samplers/weights.py",
-        "jnp.stack([1 + counts, concentration + behind], axis=1)",
-        "jnp.stack([1 + counts, 1 + concentration + behind], axis=1)",
+        "draw_log_beta(key, first + counts, second + behind)",
+        "draw_log_beta(key, first + counts, 1 + second + behind)",
         LABELS,
+    ),
+    Mutant(
+        "Clusters weigh all their records in spite of a discount",
+        "mixture/process.py",
+        "return sizes if self.discount is None else sizes - self.discount",
+        "return sizes",
+        TURNS,
+    ),
+    Mutant(
+        "A new cluster forgets the discount of the others",
+        "mixture/process.py",
+        "self.concentration + self.discount * num_clusters.astype(self.discount.dtype)",
+        "self.concentration + 0 * num_clusters.astype(self.discount.dtype)",
+        TURNS,
+    ),
+    Mutant(
+        "Sticks forget the discount",
+        "mixture/process.py",
+        "return 1 if self.discount is None else 1 - self.discount, self.opening(places)",
+        "return 1, self.opening(places)",
+        LABELS,
+    ),
+    Mutant(
+        "The concentration with a discount has a factor too many",
+        "mixture/samplers/weights.py",
+        "draw_discounted(key, prior, present, num_clusters - 1, n,",
+        "draw_discounted(key, prior, present, num_clusters, n,",
+        ("mixture/test_concentration.py",),
+    ),
+    Mutant(
+        "An urn takes the discount once for each record",
+        "mixture/samplers/neal5.py",
+        "self.refusals.multiples * sizes.astype(self.refusals.multiples.dtype) < 1",
+        "self.refusals.multiples < 1",
+        ("mixture/samplers/test_neal5.py",),
     ),
     Mutant(
         "The rest of the weights forgets the concentration",
         "mixture/samplers/weights.py",
-        "logs = jnp.cumsum(jnp.where(occupied, 0, exponential)) / concentration",
+        "logs = jnp.cumsum(jnp.where(occupied, 0, exponential)) / process.concentration",
         "logs = jnp.cumsum(jnp.where(occupied, 0, exponential))",
         ("mixture/test_perfect_start.py", *LABELS),
     ),
     Mutant(
         "The concentration is drawn as if there were a cluster more",
         "mixture/samplers/weights.py",
-        "least = shape + num_clusters.astype(present.dtype) - 1",
-        "least = shape + num_clusters.astype(present.dtype)",
+        "least = shape + num_clusters.astype(alpha.dtype) - 1",
+        "least = shape + num_clusters.astype(alpha.dtype)",
         ("mixture/test_concentration.py",),
     ),
     Mutant(
@@ -38,9 +74,9 @@ MUTANTS = (
     Mutant(
         "A new cluster weighs 1 for the concentration",
         "mixture/samplers/neal3.py",
-        "jnp.where(opening, concentration, 0)",
+        "jnp.where(opening, process.opening(jnp.sum(occupied)), 0)",
         "jnp.where(opening, 1.0, 0)",
-        LABELS,
+        TURNS,
     ),
     Mutant(
         "A record leaves its cluster's size and not its sum",
@@ -50,18 +86,18 @@ MUTANTS = (
         LABELS,
     ),
     Mutant(
-        "A new cluster of Neal's algorithm 2 forgets the concentration",
-        "mixture/samplers/neal2.py",
-        "log_weights = jnp.log(state.concentration) + log_evidence(ones, features) - nothing",
-        "log_weights = log_evidence(ones, features) - nothing",
-        LABELS,
+        "A new cluster of Neal's algorithms 2 and 8 forgets the concentration",
+        "mixture/samplers/gibbs_labels.py",
+        "jnp.log(of_one) + seat.fresh.log_densities",
+        "seat.fresh.log_densities",
+        TURNS,
     ),
     Mutant(
         "Auxiliary clusters each weigh as much as all",
-        "mixture/samplers/neal8.py",
-        "jnp.log(state.concentration / size)",
-        "jnp.log(state.concentration)",
-        LABELS,
+        "mixture/samplers/gibbs_labels.py",
+        "process.opening(jnp.sum(others > 0)) / num_fresh",
+        "process.opening(jnp.sum(others > 0))",
+        TURNS,
     ),
     Mutant(
         "Slices are as high as the weights before",

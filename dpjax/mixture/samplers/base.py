@@ -97,9 +97,9 @@ class Sampler:
         del problem
         return FIRST_CAPACITY
 
-    def truncation_error(self, n: int, concentration: float) -> float:
+    def truncation_error(self, problem: MixtureProblem, concentration: float) -> float:
         """A bound on the L1 distance between the records' prior and that of the sampler; 0 if it is exact."""
-        del n, concentration
+        del problem, concentration
         return 0.0
 
 

@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, Key
@@ -90,7 +89,7 @@ class Conditional(Sampler):
         key_concentration, key_weights, key_prior, key_theta = jax.random.split(key, 4)
         concentration = start_concentration(key_concentration, problem.concentration)
         counts, totals = summarize_clusters(problem.component, slots.capacity, labels, records)
-        weights = self.draw_weights(key_weights, counts, concentration)
+        weights = self.draw_weights(key_weights, counts, problem.process(concentration))
         prior = problem.component.sample_prior(key_prior, slots.capacity)
         theta = problem.component.update(key_theta, prior, counts, totals)
         mixing = Mixing(weights.weights, theta, weights.beyond[-1])
@@ -107,14 +106,15 @@ class Conditional(Sampler):
         del problem
         return FIRST_CAPACITY if self.truncation is None else self.truncation
 
-    def truncation_error(self, n: int, concentration: float) -> float:
-        """The bound 4 n exp(-(H - 1) / α) on the L1 distance between the records' priors with and without truncation.
+    def truncation_error(self, problem: MixtureProblem, concentration: float) -> float:
+        """The bound 4 n E[r] on the L1 distance between the records' priors with and without truncation.
 
-        Ishwaran and James (2001), theorem 2.
+        r is the mass of all atoms but the first H - 1. The bound of Ishwaran and James (2001), theorem 2, is 4 (1 -
+        E[(1 - r)^n]). Their 4 n exp(-(H - 1) / α) for a Dirichlet process is an approximation, and smaller.
         """
         if self.truncation is None:
             return 0.0
-        return float(4 * n * np.exp(-(self.truncation - 1) / concentration))
+        return min(2.0, 4 * problem.n * problem.process(jnp.asarray(concentration)).mean_remainder(self.truncation - 1))
 
     @property
     def draws_exactly(self) -> bool:
@@ -185,7 +185,7 @@ def sweep(
     key_concentration, key_weights, key_theta, key_uniform, key_record = jax.random.split(key, 5)
     n = state.labels.shape[0]
     concentration = draw_concentration(problem, sampler, key_concentration, state)
-    weights = sampler.draw_weights(key_weights, state.counts, concentration)
+    weights = sampler.draw_weights(key_weights, state.counts, problem.process(concentration))
     theta = problem.component.update(key_theta, state.mixing.theta, state.counts, state.totals)
     uniforms = jax.random.uniform(key_uniform, (2, n), state.counts.dtype)
     slices = make_slices(sampler, 1 - uniforms[0], state.labels, weights)
@@ -205,7 +205,7 @@ def sweep(
 
 def draw_concentration(problem: MixtureProblem, sampler: Conditional, key: Key, state: MixtureState) -> Array:
     """The concentration [] given the clusters; given their slots if the weights depend on the order."""
-    prior, present, counts = problem.concentration, state.concentration, state.counts
+    prior, present, counts = problem.concentration, problem.process(state.concentration), state.counts
     if not sampler.ordered:
         return update_concentration(key, prior, present, jnp.sum(counts > 0), state.labels.shape[0])
     return update_concentration_of_sticks(key, prior, present, counts, sampler.truncation is not None)

@@ -4,6 +4,7 @@ The densities are those of the released values with the records integrated out, 
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -12,6 +13,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState, Theta
 from dpjax.mixture.problem import MixtureProblem
+from dpjax.mixture.process import Process
 from dpjax.mixture.samplers.base import at_labels
 from dpjax.mixture.samplers.marginal import Relabelled
 from dpjax.mixture.samplers.records import exact_records
@@ -21,10 +23,10 @@ __all__ = ["Fresh", "choose_index", "gibbs_labels", "value_density"]
 
 
 class Fresh(NamedTuple):
-    """New clusters for each record to choose from: parameters, leaves [n, m, ...], and log-weights [n, m]."""
+    """New clusters for each record to choose from: parameters, leaves [n, m, ...], and the log-density [n, m] there."""
 
     theta: Theta
-    log_weights: Array
+    log_densities: Array
 
 
 DrawFresh = Callable[[MixtureProblem, Key, MixtureState], Fresh]
@@ -49,31 +51,29 @@ class SeatTable(NamedTuple):
 
 
 def gibbs_labels(
-    problem: MixtureProblem, key: Key, state: MixtureState, draw_fresh: DrawFresh, of_singletons: Array
+    problem: MixtureProblem, key: Key, state: MixtureState, draw_fresh: DrawFresh, keeps_own: bool
 ) -> Relabelled:
     """A Gibbs sweep over the labels given the parameters, then exact draws of the records behind a channel.
 
-    A record that is taken out joins cluster h with weight n_h g(z | θ_h), or opens one of its new clusters with that
-    cluster's weight.
+    A record that is taken out joins cluster h with weight n_h g(z | θ_h), or opens one of its m new clusters with
+    weight α / m times the density there. With a discount d, n_h - d and (α + d k) / m take the place of n_h and α / m,
+    where k is the number of other clusters.
 
     Parameters
     ----------
     draw_fresh
         The function that draws the new clusters.
-    of_singletons : []
-        For a record alone in its cluster, the weight of that cluster's parameters, in place of its first new cluster; 0
-        if they are discarded.
+    keeps_own
+        Whether a record alone in its cluster has that cluster's parameters to choose, in place of its first new
+        cluster.
     """
     key_fresh, key_uniform, key_record = jax.random.split(key, 3)
     uniforms = jax.random.uniform(key_uniform, state.labels.shape, state.counts.dtype)
-    density = value_density(problem)
+    take = partial(take_turn, value_density(problem), problem.process(state.concentration), keeps_own)
     fresh = draw_fresh(problem, key_fresh, state)
 
-    def turn(table: SeatTable, seat: Seat) -> tuple[SeatTable, Array]:
-        return take_turn(density, of_singletons, table, seat)
-
     start = SeatTable(state.counts, state.mixing.theta, jnp.array(0), jnp.array(False))
-    table, labels = jax.lax.scan(turn, start, Seat(problem.values, state.labels, uniforms, fresh))
+    table, labels = jax.lax.scan(take, start, Seat(problem.values, state.labels, uniforms, fresh))
     records = state.records
     if problem.tractable is not None:
         theta = at_labels(table.theta, labels)
@@ -89,23 +89,25 @@ def value_density(problem: MixtureProblem) -> Callable[[Array, Theta], Array]:
 
 
 def take_turn(
-    density: Callable[[Array, Theta], Array], of_singletons: Array, table: SeatTable, seat: Seat
+    density: Callable[[Array, Theta], Array], process: Process, keeps_own: bool, table: SeatTable, seat: Seat
 ) -> tuple[SeatTable, Array]:
     """The table after one record is taken out and allocated again, and its new slot.
 
     Parameters
     ----------
-    of_singletons : []
-        The weight of a record's own cluster if it is alone there; its first new cluster is then withdrawn.
+    keeps_own
+        Whether a record alone in its cluster may stay there; its first new cluster is then withdrawn.
     """
     slots = jnp.arange(table.counts.shape[0], dtype=seat.label.dtype)
     own = slots == seat.label
     others = table.counts - own.astype(table.counts.dtype)
     own_empty = own & (others <= 0)
-    sizes = jnp.where(own_empty, of_singletons, others)
+    num_fresh = seat.fresh.log_densities.shape[0]
+    of_one = (process.opening(jnp.sum(others > 0)) / num_fresh).astype(others.dtype)
+    sizes = jnp.where(others > 0, process.joining(others), jnp.where(own_empty & keeps_own, of_one, 0))
     log_slots = jnp.log(sizes) + jax.vmap(density, in_axes=(None, 0))(seat.value, table.theta)
-    withdrawn = (jnp.arange(seat.fresh.log_weights.shape[0]) == 0) & jnp.any(own_empty) & (of_singletons > 0)
-    log_fresh = jnp.where(withdrawn, -jnp.inf, seat.fresh.log_weights)
+    withdrawn = (jnp.arange(num_fresh) == 0) & jnp.any(own_empty) & keeps_own
+    log_fresh = jnp.where(withdrawn, -jnp.inf, jnp.log(of_one) + seat.fresh.log_densities)
     log_weights = jnp.concatenate([jnp.where(sizes > 0, log_slots, -jnp.inf), log_fresh])
     chosen, broken = choose_index(seat.uniform, log_weights)
     opened = ~broken & (chosen >= slots.size)

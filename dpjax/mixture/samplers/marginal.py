@@ -21,6 +21,9 @@ __all__ = ["Evidence", "Marginal", "Relabelled", "check_conjugate", "evidence_of
 MAX_REMAINDER = 1e-3
 """Largest mass of the atoms beyond the slots; if it is exceeded there are too few slots."""
 
+MAX_DISCOUNTED = 1e-2
+"""The same with a discount: the tail is heavy, and each further digit may take ten times as many slots or more."""
+
 
 Evidence = Callable[[Array, Array], Array]
 """``(counts, totals) -> [H]``, as `Conjugate.log_evidence`."""
@@ -79,8 +82,8 @@ class Marginal(Sampler):
         """Slots for the number of clusters expected a priori and for all but a thousandth of the other atoms' mass."""
         prior = problem.concentration
         mean = np.asarray(prior.shape) / np.asarray(prior.rate) if isinstance(prior, GammaPrior) else prior
-        alpha, n = float(np.mean(np.asarray(mean))), problem.n
-        needed = alpha * (np.log1p(n / alpha) - np.log(MAX_REMAINDER)) + 3 * np.sqrt(7 * alpha)
+        process = problem.process(jnp.mean(jnp.asarray(mean, float)))
+        needed = process.slots_for(problem.n, largest_remainder(problem))
         return int(min(max(FIRST_CAPACITY, 8 * np.ceil(needed / 8)), MAX_SLOTS))
 
     def init(
@@ -110,13 +113,18 @@ class Marginal(Sampler):
         moved = self.relabel(problem, slots, key_labels, state)
         counts, totals = self._summarize(problem.component, slots, moved.labels, moved.records)
         concentration = update_concentration(
-            key_concentration, problem.concentration, state.concentration, jnp.sum(counts > 0), moved.labels.shape[0]
+            key_concentration,
+            problem.concentration,
+            problem.process(state.concentration),
+            jnp.sum(counts > 0),
+            moved.labels.shape[0],
         )
         present = state.mixing._replace(theta=moved.theta)
         mixing, beyond = self._draw_mixing(problem, key_mixing, present, counts, totals, concentration)
         last = slots.capacity - jnp.argmax(counts[::-1] > 0)
-        num_slots = jnp.maximum(last, jnp.sum(beyond >= MAX_REMAINDER) + 1)
-        overflow = moved.overflow | (beyond[-1] >= MAX_REMAINDER)
+        largest = largest_remainder(problem)
+        num_slots = jnp.maximum(last, jnp.sum(beyond >= largest) + 1)
+        overflow = moved.overflow | (beyond[-1] >= largest)
         after = MixtureState(moved.labels, moved.records, counts, totals, mixing, concentration, moved.log_channel)
         return after, MixtureInfo(moved.acceptance_rate, moved.num_nonfinite, num_slots, overflow)
 
@@ -126,7 +134,7 @@ class Marginal(Sampler):
         """The mixing measure given the clusters, and the mass [H] beyond each slot."""
         key_theta, key_weights = jax.random.split(key)
         theta = problem.component.update(key_theta, present.theta, counts * self.num_held, totals)
-        weights = posterior_weights(key_weights, counts, concentration)
+        weights = posterior_weights(key_weights, counts, problem.process(concentration))
         return Mixing(weights.weights, theta, weights.beyond[-1]), weights.beyond
 
     def _summarize(self, component: Component, slots: Slots, labels: Array, records: Array) -> tuple[Array, Array]:
@@ -136,6 +144,11 @@ class Marginal(Sampler):
         flat = records.reshape(-1, *records.shape[2:])
         counts, totals = summarize_clusters(component, slots.capacity, jnp.repeat(labels, self.num_held), flat)
         return counts / self.num_held, totals
+
+
+def largest_remainder(problem: MixtureProblem) -> float:
+    """The largest mass of the atoms beyond the slots."""
+    return MAX_REMAINDER if problem.discount is None else MAX_DISCOUNTED
 
 
 def refuse_binned(name: str, problem: MixtureProblem) -> None:

@@ -27,7 +27,7 @@ class Neal2(Marginal):
     def relabel(self, problem: MixtureProblem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
         """A Gibbs sweep over the labels given the parameters."""
         del slots
-        return gibbs_labels(problem, key, state, posterior_cluster, jnp.zeros((), state.counts.dtype))
+        return gibbs_labels(problem, key, state, posterior_cluster, keeps_own=False)
 
 
 def neal2() -> Neal2:
@@ -50,5 +50,5 @@ def posterior_cluster(problem: MixtureProblem, key: Key, state: MixtureState) ->
     ones = jnp.ones(features.shape[0], features.dtype)
     drawn = problem.component.update(key, at_labels(state.mixing.theta, state.labels), ones, features)
     nothing = log_evidence(0 * ones[:1], jnp.zeros_like(features[:1]))
-    log_weights = jnp.log(state.concentration) + log_evidence(ones, features) - nothing
-    return Fresh({name: leaf[:, None] for name, leaf in drawn.items()}, log_weights[:, None])
+    log_densities = log_evidence(ones, features) - nothing
+    return Fresh({name: leaf[:, None] for name, leaf in drawn.items()}, log_densities[:, None])

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState
 from dpjax.mixture.problem import MixtureProblem
+from dpjax.mixture.process import Process
 from dpjax.mixture.samplers.base import Slots
 from dpjax.mixture.samplers.gibbs_labels import choose_index
 from dpjax.mixture.samplers.marginal import Evidence, Marginal, Relabelled, check_conjugate, evidence_of
@@ -67,15 +68,17 @@ def collapsed_labels(problem: MixtureProblem, key: Key, state: MixtureState) -> 
     """A Gibbs sweep over the labels alone.
 
     A record that is taken out joins cluster h with weight n_h m(y_h, z) / m(y_h), where m is the density of a cluster's
-    values. It opens a new one with weight α m(z).
+    values. It opens a new one with weight α m(z). With a discount d, n_h - d and α + d k take the place of n_h and α,
+    where k is the number of other clusters.
     """
     uniforms = jax.random.uniform(key, state.labels.shape, state.counts.dtype)
     features = jax.vmap(problem.component.features)(problem.values)
 
     log_evidence = evidence_of(problem.component)
+    process = problem.process(state.concentration)
 
     def turn(clusters: Clusters, seat: MarginalSeat) -> tuple[Clusters, Array]:
-        return take_turn(log_evidence, state.concentration, clusters, seat)
+        return take_turn(log_evidence, process, clusters, seat)
 
     start = Clusters(
         state.counts, state.totals, log_evidence(state.counts, state.totals), jnp.array(0), jnp.array(False)
@@ -87,7 +90,7 @@ def collapsed_labels(problem: MixtureProblem, key: Key, state: MixtureState) -> 
 
 
 def take_turn(
-    log_evidence: Evidence, concentration: Array, clusters: Clusters, seat: MarginalSeat
+    log_evidence: Evidence, process: Process, clusters: Clusters, seat: MarginalSeat
 ) -> tuple[Clusters, Array]:
     """The clusters after one record is taken out and allocated again, and its new slot."""
     slots = jnp.arange(clusters.counts.shape[0], dtype=seat.label.dtype)
@@ -97,7 +100,8 @@ def take_turn(
     # Sums of emptied clusters are set to exactly 0, without rounding errors.
     totals = jnp.where(occupied[:, None], clusters.totals - jnp.outer(own, seat.features), 0)
     opening = slots == jnp.argmin(occupied).astype(slots.dtype)
-    sizes = jnp.where(occupied, others, jnp.where(opening, concentration, 0))
+    empty = jnp.where(opening, process.opening(jnp.sum(occupied)), 0)
+    sizes = jnp.where(occupied, process.joining(others), empty)
     # One call for all clusters with the record, and its own without it.
     counts = jnp.append(others + 1, others[seat.label])
     found = log_evidence(counts, jnp.concatenate([totals + seat.features[None], totals[seat.label][None]]))

@@ -17,6 +17,7 @@ from dpjax._util.validation import check_count, check_flag, fail
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState, Theta
 from dpjax.mixture.problem import MixtureProblem
+from dpjax.mixture.process import Process
 from dpjax.mixture.samplers.base import Slots, at_labels
 from dpjax.mixture.samplers.marginal import Marginal, Relabelled
 from dpjax.mixture.samplers.records import channel_densities, check_single, decide
@@ -113,7 +114,9 @@ def proposed_labels(problem: MixtureProblem, sampler: Neal5, slots: Slots, key: 
     n, dtype = state.labels.shape[0], state.counts.dtype
     theta = fill_empty(problem.component.sample_prior(key_fresh, slots.capacity), state)
     held = unpack(problem, sampler, key_redraw, theta, state)
-    urn = draw_urn(jax.random.uniform(key_urn, (n,), dtype), state.counts, state.concentration)
+    process = problem.process(state.concentration)
+    shape = (n,) if process.discount is None else (2, n)
+    urn = draw_urn(jax.random.uniform(key_urn, shape, dtype), state.counts, process)
 
     def proposal(labels: Array) -> AuxiliaryRecords:
         # The same random numbers in every round, so that equal clusters give equal proposals.
@@ -134,7 +137,8 @@ def proposed_labels(problem: MixtureProblem, sampler: Neal5, slots: Slots, key: 
     packed = pack(sampler, key_select, AuxiliaryRecords(labels, records, log_channel))
     num_nonfinite = jnp.sum(jnp.any(jnp.isnan(proposals.log_channel), axis=0))
     rate = jnp.mean(accepted, dtype=dtype)
-    return Relabelled(*packed, theta, rate, num_nonfinite, urn.overflow)
+    _, settled = urn.in_turn(state.labels, labels)
+    return Relabelled(*packed, theta, rate, num_nonfinite, settled.overflow)
 
 
 def fill_empty(fresh: Theta, state: MixtureState) -> Theta:
@@ -201,33 +205,94 @@ class Urn(NamedTuple):
         The empty slot [n] of each new cluster, all different.
     overflow
         Whether there are more new clusters than empty slots [].
+    refusals
+        Only with a discount, for which `fresh` depends on the labels: see `in_turn`.
     """
 
     sources: Array
     fresh: Array
     slots: Array
     overflow: Array
+    refusals: "Refusals | None" = None
+
+    def in_turn(self, before: Array, after: Array) -> tuple[Array, "Urn"]:
+        """The slot [n] proposed for each record in its turn, and the urn with the new clusters that there are then.
+
+        Parameters
+        ----------
+        before
+            The labels [n] before the sweep.
+        after
+            Those after it; to a record only those of earlier records matter.
+        """
+        earlier = self.sources < jnp.arange(after.shape[0], dtype=after.dtype)
+        joined = jnp.where(earlier, after[self.sources], before[self.sources])
+        urn = self
+        if self.refusals is not None:
+            sizes = sizes_in_turn(self.refusals.empty_so_far.shape[0], before, after, joined)
+            fresh = self.refusals.always | (self.refusals.multiples * sizes.astype(self.refusals.multiples.dtype) < 1)
+            slots, overflow = place_new(fresh, self.refusals.empty_so_far)
+            urn = self._replace(fresh=fresh, slots=slots, overflow=overflow)
+        return jnp.where(urn.fresh, urn.slots, joined), urn
 
 
-def draw_urn(uniforms: Array, counts: Array, concentration: Array) -> Urn:
+class Refusals(NamedTuple):
+    """What replaces the cluster of another record by a new one.
+
+    Attributes
+    ----------
+    multiples
+        A number [n] for each record: the cluster is replaced if its size times this number is below 1.
+    always
+        Whether the cluster is new [n] whatever the labels.
+    empty_so_far
+        How many slots [H] up to each are empty before the sweep.
+    """
+
+    multiples: Array
+    always: Array
+    empty_so_far: Array
+
+
+def draw_urn(uniforms: Array, counts: Array, process: Process) -> Urn:
     """Urn proposals for each record: the cluster of one of n - 1 others, or a new cluster, with weights 1 and α.
+
+    With a discount d, the cluster of another record is replaced by a new one with probability d divided by its size.
+    So clusters of n_h other records weigh n_h - d, and a new one weighs α + d k.
 
     Parameters
     ----------
-    uniforms : [n]
+    uniforms : [n], or [2, n] with a discount
         Uniform draws on [0, 1).
     counts : [H]
         The sizes of the clusters.
     """
-    n = uniforms.shape[0]
-    places = jnp.floor(uniforms * (n - 1 + concentration)).astype(jnp.int32)
+    first = uniforms if process.discount is None else uniforms[0]
+    n = first.shape[0]
+    places = jnp.floor(first * (n - 1 + process.concentration)).astype(jnp.int32)
     fresh = places >= n - 1
     sources = places + (places >= jnp.arange(n, dtype=jnp.int32)).astype(jnp.int32)
     empty_so_far = jnp.cumsum(counts == 0)
+    urn = Urn(jnp.where(fresh, 0, sources), fresh, *place_new(fresh, empty_so_far))
+    if process.discount is None:
+        return urn
+    return urn._replace(refusals=Refusals(uniforms[1] / process.discount, fresh, empty_so_far))
+
+
+def place_new(fresh: Array, empty_so_far: Array) -> tuple[Array, Array]:
+    """The empty slot [n] of each new cluster, in their order, and whether there are too few []."""
     new_so_far = jnp.cumsum(fresh)
     slots = jnp.sum(empty_so_far[None, :] < new_so_far[:, None], axis=1, dtype=jnp.int32)
-    last = counts.shape[0] - 1
-    return Urn(jnp.where(fresh, 0, sources), fresh, jnp.minimum(slots, last), new_so_far[-1] > empty_so_far[-1])
+    return jnp.minimum(slots, empty_so_far.shape[0] - 1), new_so_far[-1] > empty_so_far[-1]
+
+
+def sizes_in_turn(capacity: int, before: Array, after: Array, slots: Array) -> Array:
+    """How many other records are in a slot [n] given for each record, when it is this record's turn."""
+    numbers = jnp.arange(capacity, dtype=before.dtype)
+    old, new = (labels[:, None] == numbers[None, :] for labels in (before, after))
+    left = jnp.cumsum(old, axis=0, dtype=jnp.int32)
+    came = jnp.cumsum(new, axis=0, dtype=jnp.int32) - new.astype(jnp.int32)
+    return jnp.take_along_axis(left[-1:] - left + came, slots[:, None], axis=1)[:, 0]
 
 
 def settle(
@@ -248,11 +313,6 @@ def settle(
     accept
         ``proposals -> [n]``; whether each record accepts, which must not depend on later records.
     """
-    before = labels[urn.sources]
-    earlier = urn.sources < jnp.arange(labels.shape[0], dtype=labels.dtype)
-
-    def proposed(after: Array) -> Array:
-        return jnp.where(urn.fresh, urn.slots, jnp.where(earlier, after[urn.sources], before))
 
     def unfinished(carry: tuple[Array, Array, Proposed, Array]) -> Array:
         return carry[3]
@@ -260,11 +320,11 @@ def settle(
     def decide(carry: tuple[Array, Array, Proposed, Array]) -> tuple[Array, Array, Proposed, Array]:
         number, given, _, _ = carry
         proposals = proposal(given)
-        following = proposed(jnp.where(accept(proposals), given, labels))
+        following, _ = urn.in_turn(labels, jnp.where(accept(proposals), given, labels))
         # The bound stops endless cycles, which a component whose draws depend on other records' parameters could cause.
         changed = jnp.any(following != given) & (number < labels.shape[0])
         return number + 1, following, proposals, changed
 
-    start = proposed(labels)
+    start, _ = urn.in_turn(labels, labels)
     empty = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), jax.eval_shape(proposal, start))
     return jax.lax.while_loop(unfinished, decide, (jnp.array(0), start, empty, jnp.array(True)))[2]

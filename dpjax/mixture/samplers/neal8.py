@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from functools import partial
 
 import jax
-import jax.numpy as jnp
 
 from dpjax._util.validation import check_count, fail, name_of
 from dpjax.base import Key
@@ -38,8 +37,7 @@ class Neal8(Marginal):
     def relabel(self, problem: MixtureProblem, slots: Slots, key: Key, state: MixtureState) -> Relabelled:
         """A Gibbs sweep over the labels given the parameters."""
         del slots
-        of_singletons = (state.concentration / self.auxiliaries).astype(state.counts.dtype)
-        return gibbs_labels(problem, key, state, partial(prior_clusters, self.auxiliaries), of_singletons)
+        return gibbs_labels(problem, key, state, partial(prior_clusters, self.auxiliaries), keeps_own=True)
 
 
 def neal8(auxiliaries: int = 3) -> Neal8:
@@ -68,9 +66,9 @@ def neal8(auxiliaries: int = 3) -> Neal8:
 
 
 def prior_clusters(size: int, problem: MixtureProblem, key: Key, state: MixtureState) -> Fresh:
-    """Draws from the base measure, `size` for each record, which share the weight α."""
+    """Draws from the base measure, `size` for each record."""
     n = state.labels.shape[0]
     drawn = problem.component.sample_prior(key, n * size)
     theta = {name: leaf.reshape(n, size, *leaf.shape[1:]) for name, leaf in drawn.items()}
     of_one = jax.vmap(value_density(problem), in_axes=(None, 0))
-    return Fresh(theta, jnp.log(state.concentration / size) + jax.vmap(of_one)(problem.values, theta))
+    return Fresh(theta, jax.vmap(of_one)(problem.values, theta))
