@@ -20,7 +20,7 @@ from dpjax._util.validation import name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import AddedNoise, Tails
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole, none_whole
-from dpjax.mechanisms.promises import Promise, Promised, ProtectedSums, Unpromised
+from dpjax.mechanisms.promises import Promise, Promised, ProtectedSums, Unpromised, pure
 from dpjax.numerics.next_floats import next_below, where_near
 
 __all__ = [
@@ -48,7 +48,7 @@ OPTIONAL = frozenset(
 STRUCTURE = ("tree_flatten_with_keys", "tree_unflatten")
 """What a `BareMechanism` answers by itself."""
 
-NOT_INHERITED = ("promise", "_words", "_promise_of", "_local_epsilon", "noise")
+NOT_INHERITED = ("promise", "_words", "_promise_of", "_local_epsilon", "_local_rho", "noise")
 """A subclass may have another distribution than its base, of which these would then be false."""
 
 
@@ -194,6 +194,16 @@ class Mechanism(JsonNamed, ABC):
         del num_coordinates
         raise Unpromised("How far apart two values of a person can be is not part of the release.")
 
+    def _local_rho(self, num_coordinates: int) -> float:
+        """The ρ of zero-concentrated privacy of one record's value, whatever the two values of the record.
+
+        Raises
+        ------
+        Unpromised
+            If it is not known.
+        """
+        return pure(self._local_epsilon(num_coordinates)).rho
+
     @property
     def parts(self) -> tuple[tuple["Mechanism", int], ...] | None:
         """Mechanisms side by side, and how many coordinates each releases, in their order; None of a single one."""
@@ -202,7 +212,7 @@ class Mechanism(JsonNamed, ABC):
     @property
     def promise(self) -> Promised:
         """What it promises, and in what words its noise is described."""
-        return Promised(self._words, self._promise_of, self._local_epsilon, self._stated_privacy)
+        return Promised(self._words, self._promise_of, self._local_epsilon, self._stated_privacy, self._local_rho)
 
     @property
     def noise(self) -> AddedNoise | None:

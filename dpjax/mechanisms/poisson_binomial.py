@@ -53,8 +53,8 @@ class PoissonBinomial(Mechanism):
     -----
     Chen, Özgür and Kairouz (2022), The Poisson binomial mechanism for secure and private federated learning. It is what
     one client sends; the sum over clients is Poisson binomial. Each count is ε-locally private with
-    ε = m log((1/2 + θ) / (1/2 - θ)), and with θ = 1/2 nothing is promised. Mechanisms that add binomial noise are
-    others.
+    ε = m log((1/2 + θ) / (1/2 - θ)), and locally zero-concentrated private with ρ = 2θ ε. With θ = 1/2 nothing is
+    promised. Mechanisms that add binomial noise are others.
 
     `dpjax.mixture.sample` integrates out Beta records within the bounds.
 
@@ -135,9 +135,17 @@ class PoissonBinomial(Mechanism):
 
     def _local_epsilon(self, num_coordinates: int) -> float:
         """ε = m log((1/2 + θ) / (1/2 - θ)) for each number: all trials succeed at one bound and at the other."""
-        # As it is computed with, which single precision may have rounded up.
-        theta = float(np.max(np.asarray(self.theta, jnp.result_type(float))))
+        theta = self._largest_theta
         return num_coordinates * self.num_trials * (2 * float(np.arctanh(2 * theta)) if theta < 0.5 else inf)
+
+    def _local_rho(self, num_coordinates: int) -> float:
+        """ρ = 2θ ε: the divergence between both bounds, in units of its order, is largest at order 1."""
+        return 2 * self._largest_theta * self._local_epsilon(num_coordinates)
+
+    @property
+    def _largest_theta(self) -> float:
+        """The largest θ as it is computed with, which single precision may have rounded up."""
+        return float(np.max(np.asarray(self.theta, jnp.result_type(float))))
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the released counts are integers in 0, ..., m."""

@@ -81,6 +81,8 @@ class Promised(NamedTuple):
         whatever the two values of the record. It raises `Unpromised` if that is not known.
     stated
         The `dpjax.mechanisms.Privacy` that was stated with the release, or None.
+    local_rho
+        ``num_coordinates -> ρ``: that of zero-concentrated privacy for the same values; None if it is ε² / 2.
 
     Examples
     --------
@@ -93,6 +95,7 @@ class Promised(NamedTuple):
     of_sums: Callable[[Any], Promise] = unpromised
     local_epsilon: Callable[[int], float] = unpromised  # type: ignore[assignment]
     stated: Any = None
+    local_rho: Callable[[int], float] | None = None
 
 
 def pure(epsilon: float) -> Promise:

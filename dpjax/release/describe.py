@@ -158,7 +158,8 @@ def promise_to_people(release: Microdata) -> Promise:
     ]
     kinds = np.unique(np.array(present).reshape(len(present), release.n).T, axis=0)
     composed = [compose([one for one, seen in zip(promises, kind, strict=True) if seen]) for kind in kinds]
-    return max(composed, key=lambda one: one.rho)
+    # Another person may have the largest ε than has the largest ρ.
+    return Promise(max(one.epsilon or 0.0 for one in composed), max(one.rho for one in composed))
 
 
 def what_is_kept(release: Release, neighbours: Neighbours) -> str:
@@ -279,7 +280,8 @@ def local_promise(release: FieldValues) -> Promise:
         If it does not follow from the release.
     """
     num_coordinates = int(np.prod(release.values.shape[1:], dtype=int))
-    epsilon = release.channel.promise.local_epsilon(num_coordinates)
+    promised = release.channel.promise
+    epsilon = promised.local_epsilon(num_coordinates)
     if not isfinite(epsilon):
         raise Unpromised("Some answers are possible for some values only, and give them away.")
-    return pure(epsilon)
+    return pure(epsilon) if promised.local_rho is None else Promise(epsilon, promised.local_rho(num_coordinates))

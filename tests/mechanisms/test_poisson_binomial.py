@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import dpjax
 from dpjax.mechanisms import PoissonBinomial
@@ -45,6 +45,34 @@ def test_the_largest_log_ratio_is_what_was_asked_for(num_trials: int, epsilon: f
     assert channel.promise.local_epsilon(3) == pytest.approx(3 * epsilon, abs=3 * rounding)
     # A θ that is one per cent larger breaks the promise.
     assert largest_loss(PoissonBinomial(1.01 * channel.theta, num_trials), NUMBERS, counts) > epsilon + 100 * rounding
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize(("num_trials", "epsilon"), [(1, 0.5), (6, 4.0), (30, 20.0), (2, 30.0)])
+def test_the_divergence_of_every_order_is_what_is_promised(num_trials: int, epsilon: float) -> None:
+    """And not less: two per cent below, it is exceeded by orders near 1."""
+    channel = PoissonBinomial.from_epsilon(epsilon, num_trials)
+    numbers = np.linspace(0, 1, 9)
+    logs = np.asarray(log_densities(channel, jnp.arange(num_trials + 1), jnp.asarray(numbers)))
+    here, there = logs[:, :, None], logs[:, None, :]
+    orders = np.append(1 + np.logspace(-4, 0, 30), [3.0, 10.0, 100.0])
+    ratios = [
+        np.max(special.logsumexp(order * here + (1 - order) * there, axis=0)) / ((order - 1) * order)
+        for order in orders
+    ]
+    rho = channel.promise.local_rho(1)
+    assert rho < epsilon**2 / 2
+    assert 0.98 * rho < max(ratios) <= rho * (1 + 1e-9)
+
+
+@pytest.mark.x64
+def test_people_are_promised_the_largest_of_each_number() -> None:
+    """The person of the largest ρ is not the one of the largest ε: log 19 by randomized response, 4 by trials."""
+    by_trials, by_noise = PoissonBinomial.from_epsilon(4.0, 8), dpjax.RandomizedResponse(keep=0.95, num_categories=2)
+    release = dpjax.Microdata({"a": [([3, 0], by_trials, [True, False]), ([0, 1], by_noise, [False, True])]})
+    text = str(dpjax.describe(release))
+    assert by_trials.promise.local_rho(1) < np.log(19) ** 2 / 2
+    assert f"ε = 4, and so ρ = {np.log(19) ** 2 / 2:.4g}" in text
 
 
 @pytest.mark.parametrize("epsilon", [1e-4, 1.0, 60.0, 1e4])
@@ -100,5 +128,5 @@ def test_a_release_says_how_it_was_made() -> None:
     release = dpjax.LocalRelease([3, 8, 5], PoissonBinomial.from_epsilon(4.0, 8, 0, 10), "y")
     text = str(dpjax.describe(release))
     assert "binomial count of 8 trials, whose probability goes from 0.3775 at 0 to 0.6225 at 10." in text
-    assert "ε = 4" in text
+    assert "ε = 4, and so ρ = 0.9797" in text
     assert "ε =" not in str(dpjax.describe(dpjax.LocalRelease([1, 0], PoissonBinomial(0.5, 1), "y")))

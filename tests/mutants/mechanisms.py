@@ -232,6 +232,13 @@ MUTANTS = (
         ("mechanisms/test_wavelet.py",),
     ),
     Mutant(
+        "The promise of a binomial count is of one side",
+        "mechanisms/poisson_binomial.py",
+        "(2 * float(np.arctanh(2 * theta)) if",
+        "(float(np.arctanh(2 * theta)) if",
+        ("mechanisms/test_poisson_binomial.py",),
+    ),
+    Mutant(
         "The power of the ratios that a sum of discrete Laplaces needs is one too low",
         "numerics/noise_sums.py",
         "apply_power(distance + (m - 1), gaps, step, vector)",

@@ -163,6 +163,13 @@ MUTANTS = (
         COMPONENTS,
     ),
     Mutant(
+        "A Beta record behind a count forgets the hidden trials that failed",
+        "mixture/components/tractable.py",
+        'theta["b"] + (m - hidden))',
+        'theta["b"])',
+        ("mixture/components/test_tractable.py",),
+    ),
+    Mutant(
         "A Wishart scale is not centred",
         "mixture/components/multivariate.py",
         "- precision[:, None, None] * shift[:, :, None] * shift[:, None, :]",
