@@ -2,7 +2,7 @@
 
 Throughout, ε bounds the log ratio of the release's density between data sets that differ in one record, as ε privacy
 for replacing a record does. It may be smaller than the privacy budget: the mean of two values in [0, 1] with Laplace
-noise of scale 1 / b has ε = b / 2. `n` is the number of records. All functions take arrays and broadcast.
+noise of scale 1 / b has ε = b / 2. All functions take arrays and broadcast.
 
 Some results of the paper order the two samplers at one state, with no number that ε and n decide. Lemma 16 does for one
 proposal, whose chances of acceptance are `soma_proposal_acceptance` and `imwg_proposal_acceptance`. Theorem 10 is their
@@ -41,6 +41,13 @@ Numbers = NDArray[np.floating]
 def soma_acceptance_bound(epsilon: ArrayLike, n: ArrayLike) -> Numbers:
     """n / (n + e^ε − 1), a lower bound of SOMA's acceptance probability from any records: Theorem 12, equation (17).
 
+    Parameters
+    ----------
+    epsilon
+        The bound ε.
+    n
+        The number of records.
+
     Examples
     --------
     >>> float(soma_acceptance_bound(1.0, 100))
@@ -53,6 +60,11 @@ def soma_acceptance_bound(epsilon: ArrayLike, n: ArrayLike) -> Numbers:
 
 def imwg_acceptance_bound(epsilon: ArrayLike) -> Numbers:
     """e^(−ε), a lower bound of IMwG's acceptance probability with either scan: Theorem 12, equation (17).
+
+    Parameters
+    ----------
+    epsilon
+        The bound ε.
 
     Examples
     --------
@@ -114,6 +126,11 @@ def soma_rate_bound(epsilon: ArrayLike) -> Numbers:
     below those of both IMwG scans only for ε between 0.37 and 0.89; for large ε it misses 1 by 4 e^(−3ε), theirs by
     e^(−2ε) and e^(−2ε) / 2. Measured rates are in the opposite order.
 
+    Parameters
+    ----------
+    epsilon
+        The bound ε.
+
     Examples
     --------
     >>> float(soma_rate_bound(1.0))
@@ -125,6 +142,11 @@ def soma_rate_bound(epsilon: ArrayLike) -> Numbers:
 
 def imwg_random_rate_bound(epsilon: ArrayLike) -> Numbers:
     """An upper bound of the convergence rate per proposal of IMwG with random scan, two records: Theorem 13.
+
+    Parameters
+    ----------
+    epsilon
+        The bound ε.
 
     Examples
     --------
@@ -139,6 +161,11 @@ def imwg_systematic_rate_bound(epsilon: ArrayLike) -> Numbers:
     """An upper bound of the rate per proposal of IMwG with systematic scan, two records: Theorem 13, equation (19).
 
     Its square is the bound for a sweep of two proposals.
+
+    Parameters
+    ----------
+    epsilon
+        The bound ε.
 
     Examples
     --------
@@ -222,6 +249,13 @@ def soma_contraction_bound(epsilon: ArrayLike, n: ArrayLike) -> Numbers:
     proposals their distributions are within n times its t-th power in total variation. It is below 1 for every n if 2
     sinh ε ≤ 1/2, that is for ε up to 0.247, and for two records up to log 2. Elsewhere it is 1, which says nothing.
     The paper has rates of two records alone; its Remark 6 gives up on more.
+
+    Parameters
+    ----------
+    epsilon
+        The bound ε.
+    n
+        The number of records.
 
     Examples
     --------
