@@ -121,7 +121,7 @@ class OwnRelease(Described):
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """What came through one mechanism each: none is told apart."""
+        """What came through one mechanism each: no part is known."""
         return ()
 
     @property
