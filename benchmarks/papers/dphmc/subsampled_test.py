@@ -5,7 +5,7 @@ the sampled records' clipped ratios, plus Gaussian noise.
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -137,9 +137,15 @@ def decision(unit: float, ratio: np.ndarray, move: np.ndarray) -> np.ndarray:
     by Φ(−x) with Φ(−x) / φ(x) = 2 / σ.
     """
     deviation = unit * np.abs(move)
-    grid = np.linspace(-60.0, 60.0, 200_001)  # x by deviation, which grows with it
-    edge = np.interp(np.log(deviation), np.log(2) - (log_ndtr(-grid) - norm.logpdf(grid)), grid)
+    edge = np.interp(np.log(deviation), *edges())
     return np.exp(log_ndtr(np.abs(ratio) / deviation - edge) + np.minimum(ratio, 0.0))
+
+
+@cache
+def edges() -> tuple[np.ndarray, np.ndarray]:
+    """The logarithms of deviations, and x by deviation, which grows with it."""
+    grid = np.linspace(-60.0, 60.0, 200_001)
+    return np.log(2) - (log_ndtr(-grid) - norm.logpdf(grid)), grid
 
 
 def barker(unit: float, ratio: np.ndarray, move: np.ndarray) -> np.ndarray:
