@@ -154,7 +154,8 @@ PAPER = Paper(
             ),
             "10 repeats, and the whole budget of the subsampled algorithms: 2 CPU hours",
             looks="DP-HMC and DP-penalty follow the banana and miss the end of its tail, as in the paper. The "
-            "subsampled algorithms were stopped after 20,000 iterations, near their start.",
+            "subsampled algorithms were stopped after 20,000 iterations, near their start, so that their numbers say "
+            "little. With the whole budget DP-SGLD has the smaller MMD: see Figure 1.",
         ),
         Row(
             "Figure 3",
