@@ -15,7 +15,7 @@ EXPERIMENTS = {
     "figure1": in_float64(
         "figure1",
         {"repeats": 10, "cap": 10_000_000, "budgets": 7},
-        {"repeats": 5, "cap": 2_000, "budgets": 2},
+        {"repeats": 2, "cap": 1_000, "budgets": 2},
         {"repeats": 1, "cap": 40, "budgets": 2},
     ),
     "figure1-arms": in_float64(
@@ -34,7 +34,7 @@ EXPERIMENTS = {
     "figure3": in_float64(
         "figure3",
         {"repeats": 10, "divisor": 1, "bounds": BOUNDS},
-        {"repeats": 1, "divisor": 20, "bounds": BOUNDS},
+        {"repeats": 1, "divisor": 50, "bounds": {"banana": (0.01, 0.1, 1.0), "gaussian": (0.1, 5.0, 50.0)}},
         {"repeats": 1, "divisor": 1_000, "bounds": {"banana": (0.1, 1.0), "gaussian": (1.0, 10.0)}},
     ),
     "subsampled-test": Experiment(
