@@ -253,7 +253,7 @@ def model_target(
 def read_public(public_arrays: Any, known: Any = None) -> set[tuple[int, ...]]:
     """The shapes of the arrays that functions may hold: those that are stated to be public, and those known to be."""
     for leaf in jax.tree.leaves(public_arrays):
-        if not isinstance(leaf, (np.ndarray, jax.Array)):
+        if not isinstance(leaf, (np.ndarray, jax.Array)) or jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             remedy = "Pass the public arrays that the functions hold."
             fail("public_arrays", name_of(leaf), "a pytree of arrays", remedy, error=TypeError)
     return {np.shape(leaf) for leaf in jax.tree.leaves((public_arrays, known)) if hasattr(leaf, "shape")}
