@@ -4,6 +4,18 @@ from benchmarks.experiments import Experiment
 
 EPSILONS = [2, 10, 50, 100, 250]
 VARIANTS = ("exact", "metropolis", "4 proposals", "Neal 5, m = 1")
+RELEASED = ("Laplace", "J = 4", "none", "J = 2")
+READINGS = (
+    "printed",
+    "α = 2",
+    "scale 2",
+    "Langevin",
+    "Langevin, accepted without the prior",
+    "random walk, accepted without the prior",
+    "Gamma(90, 2)",
+    "Gamma(90, scale 2)",
+    "Gamma(90, 2), random walk, accepted without the prior",
+)
 PAPER_NAMES = ("paper's slice", "Neal 5, m = 1", "exact", "Neal 5, m = 5")
 NAMES = ("exact", "metropolis", "4 proposals", "paper's slice", "Neal 5, m = 1", "Neal 5, m = 5")
 
@@ -96,6 +108,39 @@ EXPERIMENTS = {
         panels=(3, 3),
     ),
     "donors": Experiment("donors", {"sweeps": 3_000}, {"sweeps": 400}, {"sweeps": 60}, panels=(2, 3)),
+    "many-donors": Experiment(
+        "many_donors",
+        {"repeats": 20, "sweeps": 2_000},
+        {"repeats": 3, "sweeps": 400},
+        {"repeats": 1, "sweeps": 60},
+        (2, 2),
+    ),
+    "estimates": Experiment(
+        "estimates",
+        {
+            "sizes": (50, 200, 1_000, 500),
+            "epsilons": (50.0, 1.0, 10.0, 2.0, 5.0),
+            "repeats": 50,
+            "sweeps": 3_000,
+            "losses": ("variation", "binder"),
+        },
+        {
+            "sizes": (50, 200),
+            "epsilons": (1.0, 10.0, 50.0),
+            "repeats": 3,
+            "sweeps": 600,
+            "losses": ("variation", "binder"),
+        },
+        {"sizes": (20,), "epsilons": (10.0,), "repeats": 2, "sweeps": 60, "losses": ("variation", "binder")},
+        panels=(2, 4),
+    ),
+    "shapes": Experiment(
+        "shapes",
+        {"num_warmup": 400, "num_samples": 400, "released": RELEASED, "levels": (4, 2, 6), "readings": READINGS},
+        {"num_warmup": 200, "num_samples": 200, "released": RELEASED, "levels": (4,), "readings": READINGS[:5]},
+        {"num_warmup": 5, "num_samples": 20, "released": ("none",), "levels": (), "readings": ("Langevin",)},
+        panels=(2, 4),
+    ),
     "real-data": Experiment(
         "real_data",
         {"repeats": 5, "sweeps": 3_000},

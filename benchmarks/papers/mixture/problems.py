@@ -48,6 +48,11 @@ def simulate_normals(n: int, epsilon: float, repeat: int) -> np.ndarray:
     return three_normals(n, generator) + generator.laplace(size=n) * DIAMETER / epsilon
 
 
+def normal_groups(n: int, repeat: int) -> np.ndarray:
+    """The centre [n] of each record's group."""
+    return np.random.default_rng([41, n, repeat]).choice(CENTRES, n)
+
+
 def make_problem(n: int, epsilon: float) -> Problem:
     """The values with their channel, component and concentration."""
     return pose(simulate_values(n, epsilon), dpjax.Laplace(DIAMETER / epsilon), BASE)
