@@ -74,8 +74,9 @@ def sample(
     discount
         The discount d in [0, 1) of a Pitman–Yor process PY(d, α, G0), which has more small clusters; 0 for a Dirichlet
         process. The mass of all atoms after the first m falls as m^(-(1 - d) / d). So a large discount needs many
-        slots: from 0.3 on `conditional` may need more than there can be. Then use `neal5` or `neal8`, whose mixing
-        measures leave out at most a hundredth of the mass, in place of a thousandth, and draw from the same posterior.
+        slots: for 100 records and α = 1 `conditional` took 96 for d = 0.1, and for 0.5 it needs more than there can
+        be. `neal8` took 112 for 0.25 and 1,824 for 0.5. The mixing measures of Neal's samplers then leave out at most a
+        hundredth of the mass, in place of a thousandth.
     sampler
         How the posterior is sampled: `conditional`, `neal2`, `neal3`, `neal5` or `neal8`, each with its options.
     num_chains

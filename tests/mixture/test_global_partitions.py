@@ -86,7 +86,7 @@ def test_partitions_and_bins_have_the_enumerated_law(setup: str, release: str) -
 @pytest.mark.parametrize("setup", ["conditional", "neal 5"])
 def test_a_discount_changes_the_enumerated_law(setup: str) -> None:
     """The wrong law is that of no discount."""
-    right, wrong = largest_scores(SETUPS[setup].with_capacity(48), RELEASES["smoothed"], 0.4)
+    right, wrong = largest_scores(SETUPS[setup].with_capacity(24), RELEASES["smoothed"], 0.25)
     assert right < 5 < wrong
 
 
