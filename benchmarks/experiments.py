@@ -6,6 +6,7 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,9 +91,18 @@ def parse(folder: str, arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def parse_setting(text: str) -> tuple[str, Any]:
-    """A name, and a number or a text."""
+    """A name, and a number, a text, or several of them with commas between them."""
     name, value = text.split("=", 1)
-    return name, int(value) if value.isdecimal() else value
+    several = tuple(parse_value(part) for part in value.split(",") if part)
+    return name, several if "," in value else parse_value(value)
+
+
+def parse_value(text: str) -> int | float | str:
+    """A number if it is one, else the text."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
 
 
 def choose_settings(experiment: Experiment, options: argparse.Namespace) -> dict[str, Any]:
