@@ -156,6 +156,18 @@ class OwnRelease(Described):
         """The log-density [] of what was released given the records."""
         raise NotImplementedError
 
+    def sample(self, key: Key, records: Records) -> Self:
+        """A release of other records [n], for a kind that has it."""
+        del key, records
+        remedy = "Write sample(key, records) for it."
+        return fail("release", f"a {type(self).__name__}", "a kind that can be simulated", remedy, error=TypeError)
+
+    def tempered(self, power: Array) -> Self:
+        """The release with its density raised to a power [], for a kind that has it."""
+        del power
+        remedy = "Write tempered(power) for it."
+        return fail("release", f"a {type(self).__name__}", "a kind that can be tempered", remedy, error=TypeError)
+
     def observing(self, observed: Array) -> Self:
         """As if other numbers had been released."""
         made: Any = replace(self, observed=observed)  # type: ignore[type-var]
