@@ -105,8 +105,12 @@ def adjusted_rand(one: np.ndarray, other: np.ndarray) -> float:
 
 def draw(result: dict[str, Any], axes: Any) -> None:
     """The adjusted Rand index against ε, above distances of densities, a column for each size."""
-    for column, n in enumerate(sorted({row["n"] for row in result["rows"]})):
-        rows = [row for row in result["rows"] if row["n"] == n and row["epsilon"] is not None]
+    sizes = sorted({row["n"] for row in result["rows"]})
+    for panel in (*axes[len(sizes) : 4], *axes[4 + len(sizes) :]):
+        panel.set_axis_off()
+    for column, n in enumerate(sizes):
+        noisy = [row for row in result["rows"] if row["n"] == n and row["epsilon"] is not None]
+        rows = sorted(noisy, key=lambda row: float(row["epsilon"]))
         places = [row["epsilon"] for row in rows]
         for number, name in enumerate(name for name in rows[0] if name.startswith("rand_") and "interval" not in name):
             axes[column].plot(places, [row[name] for row in rows], f"C{number}.-", label=name.removeprefix("rand_"))

@@ -59,6 +59,11 @@ def from_prior(result: dict[str, Any]) -> float:
     return far[0] / far[1]
 
 
+def rand_index(result: dict[str, Any], n: int, epsilon: float) -> float:
+    """The median adjusted Rand index."""
+    return of(result, "rand_variation", n=n, epsilon=epsilon)
+
+
 def agreeing(result: dict[str, Any]) -> list[dict[str, Any]]:
     """The comparisons of the slice sampler and Neal 5, of all sizes and ε."""
     return [row for row in result["agreement"] if set(row["samplers"]) == {SLICE, NEAL}]
@@ -122,7 +127,36 @@ def beside_neal5(result: dict[str, Any], run: str) -> float:
 
 SIZE = "50 data sets, 100,000 sweeps, n up to 1,000"
 
-LOOKS_DENSITY = "As in the paper, no estimate is any good up to ε = 2, and ε = 50 needs few records."
+
+def apart(result: dict[str, Any], between: str, donors: str = "three groups", base: str = "released") -> float:
+    """A median distance over that of two releases by one mechanism."""
+    median, by_chance = (
+        of(result, "median", between=name, donors=donors, base=base) for name in (between, "two Gaussian releases")
+    )
+    return median / by_chance
+
+
+def error_of_apart(result: dict[str, Any]) -> float:
+    """The standard error of that of Gaussian and Laplace noise, which is near 1, by the quartiles over data sets."""
+    names = ("Gaussian and Laplace", "two Gaussian releases")
+    rows = [row for row in result["rows"] if row["between"] in names and row["base"] == "released"]
+    some = [row for row in rows if row["donors"] == "three groups"]
+    spreads = [0.93 * (row["upper"] - row["lower"]) / row["median"] for row in some]
+    return float(np.hypot(*spreads) / np.sqrt(result["settings"]["repeats"]))
+
+
+AT_MOST: dict[str, Any] = {"kind": "at most"}
+
+CAUSE_DONORS = (
+    "The last two. Noise of .5 smooths over groups narrower than that. The base measure, which takes the variance of "
+    "the noisy values for that of the records, is not the cause: taken from the records, distances to no noise are .17 "
+    "for .18, and .11 for .13 of less clustered donors. Those of the authors are not public."
+)
+
+LOOKS_DENSITY = (
+    "As in the paper, no estimate is any good up to ε = 2, and ε = 50 needs few records. In the time each chain made "
+    "19,000 sweeps."
+)
 
 LOOKS_WAVELET = (
     "The order is the paper's, but not the match at ε = 50. Under Gamma(2, 2) known records are .43 from the "
@@ -231,21 +265,16 @@ PAPER = Paper(
             "Figure 10",
             "mixture",
             "estimates",
-            "adjusted Rand index of the clustering of least expected variation of information, n = 50",
+            "adjusted Rand index of the clustering of least expected variation of information",
             (
-                Number(
-                    "index at ε = 50 less that at ε = 1",
-                    0.0,
-                    lambda result: (
-                        of(result, "rand_variation", n=50, epsilon=50.0)
-                        - of(result, "rand_variation", n=50, epsilon=1.0)
-                    ),
-                    kind="at least",
-                ),
+                Number("n = 1,000, ε = 1", 0.1, lambda result: rand_index(result, 1_000, 1.0), kind="at most"),
+                Number("n = 1,000, ε = 2", 0.1, lambda result: rand_index(result, 1_000, 2.0), kind="at most"),
+                Number("n = 50, ε = 50", 0.9, lambda result: rand_index(result, 50, 50.0), kind="at least"),
             ),
             SIZE,
-            looks="The index is 0 up to ε = 5, .32 at ε = 10 and .92 at ε = 50, where the records themselves give 1. "
-            "By Binder's loss it is 0, .11, .38, .89 and .97.",
+            looks="At every n the index is 0 up to ε = 5, .3 to .4 at ε = 10 and .94 or more at ε = 50, where the "
+            "records themselves give .97 or more. The bounds are our reading of poor and of sufficient. By Binder's "
+            "loss it is 0 up to ε = 2, .1 at ε = 5, .4 at ε = 10 and .9 at ε = 50.",
         ),
         Row(
             "Figure 11",
@@ -328,9 +357,34 @@ PAPER = Paper(
             "mixture",
             "donors",
             "densities of the waiting times of donors",
-            looks='Donors are simulated, as theirs are not public. Estimates are not "essentially identical" to those '
-            "without noise: Hellinger distances are .17 (Gaussian) and .26 (Laplace). The base measure takes the "
-            "variance of the noisy values for that of the records.",
+            looks="Donors are simulated, as theirs are not public. Bands are wider than without noise, as in the "
+            "paper. The kernel does not overfit behind Laplace noise.",
+        ),
+        Row(
+            "Figure 6, distances",
+            "mixture",
+            "many-donors",
+            "Hellinger distances between densities of simulated donors, over that of two releases by Gaussian noise: "
+            'what is "essentially identical" is at most 1',
+            (
+                Number(
+                    "Gaussian to Laplace noise",
+                    1.0,
+                    lambda result: apart(result, "Gaussian and Laplace"),
+                    error_of_apart,
+                ),
+                Number("exact sampler to Neal 5", 1.0, lambda result: apart(result, "exact and Neal 5"), **AT_MOST),
+                Number("exact sampler to slice", 1.0, lambda result: apart(result, "exact and slice"), **AT_MOST),
+                Number("Gaussian noise to none", 1.0, lambda result: apart(result, "Gaussian and no noise"), **AT_MOST),
+                Number(
+                    "the same, less clustered donors",
+                    1.0,
+                    lambda result: apart(result, "Gaussian and no noise", donors="less clustered"),
+                    **AT_MOST,
+                ),
+            ),
+            "one data set",
+            cause=CAUSE_DONORS,
         ),
         Row(
             "Figure 7",
@@ -380,7 +434,9 @@ PAPER = Paper(
             ),
             "100,000 sweeps",
             looks="No mass is left at the borders, where Gamma(2, 2) has .13, .10 and .10 (L = 2, 4, 6). Nor is any at "
-            "the outer groups: distances to the truth rise from .54, .52 and .51 to .66, .65 and .65.",
+            "the outer groups: distances to the truth rise from .54, .52 and .51 to .66, .65 and .65. With steps "
+            "accepted without the prior, as in the authors' library, known records are .07 from the truth (`shapes`), "
+            "and .15 else.",
         ),
     ),
     {

@@ -22,8 +22,7 @@ from benchmarks.papers.mixture.densities import betas_density, measure_distances
 from benchmarks.papers.mixture.one_release import make_release
 from benchmarks.papers.mixture.problems import three_betas
 from benchmarks.papers.mixture.wavelet import Channel, release
-from dpjax import diagnostics, mixture
-from dpjax.mechanisms import frozen_pytree
+from dpjax import diagnostics, mechanisms, mixture
 
 N = 250
 GROUPS = (1, 8, 3, 16)
@@ -39,7 +38,7 @@ EDGE = 1e-6
 GRID = (np.arange(200) + 0.5) / 200
 
 
-@frozen_pytree
+@mechanisms.frozen_pytree
 @dataclass(frozen=True)
 class SteppedShapes(mixture.GammaShapes):
     """The same component, whose shapes make one step on log scale: Langevin's, or a random walk's.
