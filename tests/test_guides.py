@@ -23,9 +23,9 @@ def code_of(name: str) -> str:
     return "\n".join(re.findall(r"^```python\n(.*?)^```", (DOCS / name).read_text(), re.M | re.S))
 
 
-def run(name: str) -> dict[str, Any]:
+def run(name: str, error: str | None = None) -> dict[str, Any]:
     """What a guide's code defines; it prints what is shown."""
-    return run_checked(DOCS / name)
+    return run_checked(DOCS / name, error)
 
 
 def own_calls(tree: ast.Module) -> list[tuple[Callable, list[str]]]:
@@ -79,7 +79,9 @@ def test_numpyro_models_are_sampled_from():
     # The published product of x and y is far above what no relation would give.
     assert np.mean(names["posterior"].draws["coef"][..., 1] > 0) > 0.99
     assert not names["of_known_age"].exchangeable
-    assert names["answered"].info["acceptance_rate"].min() == 1.0
+    # Trajectories move the coefficients alone: the answers are summed out.
+    assert np.mean(names["answered"].info["acceptance_rate"]) > 0.8
+    assert "centred_num_trajectory_expansions" in names["answered"].info
 
 
 @pytest.mark.slow
@@ -177,9 +179,12 @@ def test_published_draws_are_those_of_the_posterior_and_spend_the_budget():
 
 
 def publish(page: str, truth: dict[str, float]) -> dict[str, Any]:
-    """What a page defines: its budget is spent, a larger one narrows intervals, and a reader finds the truth."""
+    """What a page defines: its budget is spent, a larger one narrows intervals, and a reader finds the truth.
+
+    Its noise comes from the operating system, so that each run releases other sums.
+    """
     with jax.numpy_rank_promotion("allow"), jax.numpy_dtype_promotion("standard"):
-        names = run(page)
+        names = run(page, error="sd")
     budget = names["ledger"].budget.epsilon
     assert 0.999 * budget < names["ledger"].privacy_spent().epsilon <= budget
     for widths in names["expected"].widths.values():

@@ -54,24 +54,27 @@ def run_page(path: Path) -> tuple[dict[str, Any], list[Block]]:
     return names, blocks
 
 
-def run_checked(path: Path) -> dict[str, Any]:
-    """What the code of a page defines, after a comparison of what it prints with what is shown."""
+def run_checked(path: Path, error: str | None = None) -> dict[str, Any]:
+    """What the code of a page defines, after a comparison of what it prints with what is shown.
+
+    Rows of summaries are compared by their Monte Carlo errors, or by this column: ``"sd"`` if other noise was released.
+    """
     names, blocks = run_page(path)
-    found = [line for block in blocks for line in differences(block.shown, block.printed)]
+    found = [line for block in blocks for line in differences(block.shown, block.printed, error)]
     assert found == [], f"{path.name}: run python -m tests.tools.printed {path.name}"
     print("".join(block.printed for block in blocks))
     return names
 
 
-def differences(shown: str, printed: str) -> list[str]:
-    """The lines that differ by more than draws do."""
+def differences(shown: str, printed: str, error: str | None = None) -> list[str]:
+    """The lines that differ by more than draws do, or by more than a column of errors says."""
     heads: list[list[str]] = [[], []]
     found = []
     for lines in zip_longest(shown.rstrip().splitlines(), printed.rstrip().splitlines(), fillvalue=""):
         cells = [line.split() for line in lines]
         heads = cells if {"mcse_mean", "se_mean"} & set(cells[0]) else heads
         are_rows = all(is_row(head, row) for head, row in zip(heads, cells, strict=True))
-        if not (rows_agree(heads, cells) if are_rows else texts_agree(*lines)):
+        if not (rows_agree(heads, cells, error) if are_rows else texts_agree(*lines)):
             found.append(f"shown {lines[0]!r}, printed {lines[1]!r}")
     return found
 
@@ -81,14 +84,15 @@ def is_row(head: list[str], row: list[str]) -> bool:
     return bool(head) and len(row) == len(head) + 1 and all(CELL.fullmatch(cell) for cell in row[1:])
 
 
-def rows_agree(heads: list[list[str]], rows: list[list[str]]) -> bool:
-    """Whether two rows of a summary have one name, and centres as near as their errors say.
+def rows_agree(heads: list[list[str]], rows: list[list[str]], column: str | None = None) -> bool:
+    """Whether two rows of a summary have one name, and centres as near as their errors say, or as this column says.
 
     Of chains these are medians, as a mean may be infinite, of an odds ratio for instance. The error of a Normal median
     is 1.25 times that of the mean.
     """
     one, other = (dict(zip(head, map(float, row[1:]), strict=True)) for head, row in zip(heads, rows, strict=True))
     centre, error, factor = ("50%", "mcse_mean", 1.25) if "mcse_mean" in one else ("mean", "se_mean", 1.0)
+    error = column or error
     tolerance = MAX_DEVIATION * factor * (one[error] ** 2 + other[error] ** 2) ** 0.5
     return rows[0][0] == rows[1][0] and heads[0] == heads[1] and abs(one[centre] - other[centre]) <= tolerance
 
