@@ -194,7 +194,7 @@ def test_the_prior_probability_of_the_support() -> None:
 def test_sweeps_at_the_wrong_power_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeps of the posterior at every step make the particles fit too early, and the likelihood too large."""
     _, log_joint = enumerate_tables()
-    monkeypatch.setattr(sampler, "temper", lambda release, power: release)
+    monkeypatch.setattr(dpjax.Release, "tempered", lambda release, power: release)
     run.clear_cache()
     try:
         wrong = dpjax.sample_smc(
