@@ -1,5 +1,6 @@
 """A release in words: what was released, by what noise, and what that promises."""
 
+from collections.abc import Callable
 from functools import partial
 from math import isfinite
 from typing import Any
@@ -159,7 +160,7 @@ def promise_to_people(release: Microdata) -> Promise:
     kinds = np.unique(np.array(present).reshape(len(present), release.n).T, axis=0)
     composed = [compose([one for one, seen in zip(promises, kind, strict=True) if seen]) for kind in kinds]
     # Another person may have the largest ε than has the largest ρ.
-    return Promise(max(one.epsilon or 0.0 for one in composed), max(one.rho for one in composed))
+    return weakest(composed)
 
 
 def what_is_kept(release: Release, neighbours: Neighbours) -> str:
@@ -238,9 +239,19 @@ def sensitivity_of(statistic: Any, neighbours: Neighbours, norm: Norm) -> float:
 
 def compose(promises: list[Promise]) -> Promise:
     """Independent releases of the same records: ε and ρ add up."""
-    epsilons = [one.epsilon for one in promises]
-    epsilon = None if None in epsilons else sum(one for one in epsilons if one is not None)
-    return Promise(epsilon, sum(one.rho for one in promises))
+    return combine(sum, promises)
+
+
+def weakest(promises: list[Promise]) -> Promise:
+    """What each of several promises implies: the largest ε and the largest ρ."""
+    return combine(max, promises)
+
+
+def combine(by: Callable[[list[float]], float], promises: list[Promise]) -> Promise:
+    """ε and ρ, each combined by itself; no ε if one of the promises has none."""
+    epsilons = [one.epsilon for one in promises if one.epsilon is not None]
+    epsilon = by(epsilons) if len(epsilons) == len(promises) else None
+    return Promise(epsilon, by([one.rho for one in promises]))
 
 
 def promise(release: Release, neighbours: Neighbours) -> Promise:

@@ -11,7 +11,8 @@ import pytest
 import dpjax
 from dpjax import statistics
 from dpjax.mechanisms.privacy import Neighbours
-from dpjax.release.describe import Unpromised, local_promise, promise
+from dpjax.mechanisms.promises import Promise
+from dpjax.release.describe import Unpromised, compose, local_promise, promise, weakest
 
 VALUES = np.arange(-40.0, 41.0)
 
@@ -77,6 +78,14 @@ def test_releases_of_the_same_records_add_up():
     both = promise(dpjax.joint(counts, sums), "replace-one")
     assert both.epsilon is None
     assert both.rho == pytest.approx(0.5**2 / 2 + 1 / 8)
+
+
+def test_no_epsilon_is_promised_where_one_promise_has_none():
+    """A promise of ρ alone once counted as ε = 0 among those to different people."""
+    promises = [Promise(0.5, 0.1), Promise(None, 0.3), Promise(0.25, 0.2)]
+    assert compose(promises) == (None, pytest.approx(0.6))
+    assert weakest(promises) == (None, 0.3)
+    assert weakest(promises[::2]) == (0.5, 0.2)
 
 
 def test_nothing_is_known_of_a_function_of_ones_own_beside_others():
