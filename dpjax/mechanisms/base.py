@@ -20,7 +20,7 @@ from dpjax._util.validation import name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import AddedNoise, Tails
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole, none_whole
-from dpjax.mechanisms.promises import Promise, Promised, ProtectedSums, Unpromised, pure
+from dpjax.mechanisms.promises import Promise, Promised, ProtectedSums, Unpromised
 from dpjax.numerics.next_floats import next_below, where_near
 
 __all__ = [
@@ -48,7 +48,7 @@ OPTIONAL = frozenset(
 STRUCTURE = ("tree_flatten_with_keys", "tree_unflatten")
 """What a `BareMechanism` answers by itself."""
 
-NOT_INHERITED = ("promise", "_words", "_promise_of", "_local_epsilon", "_local_rho", "noise")
+NOT_INHERITED = ("promise", "_words", "_promise_of", "_local_promise", "noise")
 """A subclass may have another distribution than its base, of which these would then be false."""
 
 
@@ -178,8 +178,8 @@ class Mechanism(JsonNamed, ABC):
         del sums
         raise Unpromised(f"What {type(self._itself).__name__} promises is not known.")
 
-    def _local_epsilon(self, num_coordinates: int) -> float:
-        """The largest log ratio between the densities of one record's value, whatever the two values of the record.
+    def _local_promise(self, num_coordinates: int) -> Promise:
+        """What follows for one record's value, whatever two values of the record are compared.
 
         Parameters
         ----------
@@ -194,16 +194,6 @@ class Mechanism(JsonNamed, ABC):
         del num_coordinates
         raise Unpromised("How far apart two values of a person can be is not part of the release.")
 
-    def _local_rho(self, num_coordinates: int) -> float:
-        """The ρ of zero-concentrated privacy of one record's value, whatever the two values of the record.
-
-        Raises
-        ------
-        Unpromised
-            If it is not known.
-        """
-        return pure(self._local_epsilon(num_coordinates)).rho
-
     @property
     def parts(self) -> tuple[tuple["Mechanism", int], ...] | None:
         """Mechanisms side by side, and how many coordinates each releases, in their order; None of a single one."""
@@ -212,7 +202,7 @@ class Mechanism(JsonNamed, ABC):
     @property
     def promise(self) -> Promised:
         """What it promises, and in what words its noise is described."""
-        return Promised(self._words, self._promise_of, self._local_epsilon, self._stated_privacy, self._local_rho)
+        return Promised(self._words, self._promise_of, self._local_promise, self._stated_privacy)
 
     @property
     def noise(self) -> AddedNoise | None:

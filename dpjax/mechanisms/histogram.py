@@ -115,7 +115,7 @@ class SmoothedHistogram(Mechanism):
             raise Unpromised("It is known of a histogram of a public number of records only, where one is replaced.")
         weight = float(self.weight)
         height = (1 - weight) * sums.num_bins / (weight * sums.n)
-        return pure(self.num_draws * log1p(height))
+        return pure(log1p(height), self.num_draws)
 
     @property
     def sums(self) -> PossibleSums:

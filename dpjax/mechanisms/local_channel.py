@@ -15,7 +15,7 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Unpromised
+from dpjax.mechanisms.promises import Promise, Unpromised, pure
 
 __all__ = ["LocalChannel"]
 
@@ -106,13 +106,13 @@ class LocalChannel(Mechanism):
         own = "" if self.log_probabilities.ndim == 2 else ", which each record has of its own"
         return f"one of {self.num_categories:,} {listed}, by its probability in each of {categories}{own}"
 
-    def _local_epsilon(self, num_coordinates: int) -> float:
-        """The largest log ratio of the probabilities of one report in two categories."""
+    def _local_promise(self, num_coordinates: int) -> Promise:
+        """ε-DP of each report, by the largest log ratio of the probabilities of one report in two categories."""
         if self.largest_ratio is not None:
-            return num_coordinates * self.largest_ratio
+            return pure(self.largest_ratio, num_coordinates)
         if not self.complete:
             raise Unpromised("Reports that did not occur are not listed, and may tell more.")
-        return num_coordinates * largest_log_ratio(self.log_probabilities)
+        return pure(largest_log_ratio(self.log_probabilities), num_coordinates)
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the reports are integers in 0, ..., m - 1."""

@@ -14,6 +14,7 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.local_channel import as_integers, check_codes
 from dpjax.mechanisms.privacy import Privacy, check_privacy
+from dpjax.mechanisms.promises import Promise, pure
 from dpjax.numerics.counts import draw_binomial
 from dpjax.numerics.next_floats import next_below
 
@@ -62,7 +63,7 @@ class PoissonBinomial(Mechanism):
     --------
     >>> import dpjax
     >>> release = dpjax.LocalRelease([3, 8, 5], PoissonBinomial(theta=0.1, num_trials=8), field="y")
-    >>> round(release.channel.promise.local_epsilon(1), 3)
+    >>> round(release.channel.promise.local(1).epsilon, 3)
     3.244
     """
 
@@ -133,14 +134,10 @@ class PoissonBinomial(Mechanism):
         span = f"from {low} at {self.lower:g} to {high} at {self.upper:g}"
         return f"a binomial count of {quantity(self.num_trials, 'trial')}, whose probability goes {span}"
 
-    def _local_epsilon(self, num_coordinates: int) -> float:
-        """ε = m log((1/2 + θ) / (1/2 - θ)) for each number: all trials succeed at one bound and at the other."""
+    def _local_promise(self, num_coordinates: int) -> Promise:
+        """That of m answers by randomized response of ε = log((1/2 + θ) / (1/2 - θ)), for each number."""
         theta = self._largest_theta
-        return num_coordinates * self.num_trials * (2 * float(np.arctanh(2 * theta)) if theta < 0.5 else inf)
-
-    def _local_rho(self, num_coordinates: int) -> float:
-        """ρ = 2θ ε: the divergence between both bounds, in units of its order, is largest at order 1."""
-        return 2 * self._largest_theta * self._local_epsilon(num_coordinates)
+        return pure(2 * float(np.arctanh(2 * theta)) if theta < 0.5 else inf, num_coordinates * self.num_trials)
 
     @property
     def _largest_theta(self) -> float:

@@ -1,6 +1,7 @@
 """What a mechanism promises of the sums that it protects, as far as that follows from its noise."""
 
 from collections.abc import Callable
+from math import tanh
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from dpjax.mechanisms.calibration import zcdp_rho
 from dpjax.mechanisms.privacy import Neighbours
 
-__all__ = ["Promise", "Promised", "ProtectedSums", "Unpromised", "concentrated", "pure", "smallest"]
+__all__ = ["Promise", "Promised", "ProtectedSums", "Unpromised", "concentrated", "narrow", "pure", "smallest"]
 
 
 class Unpromised(Exception):
@@ -76,13 +77,11 @@ class Promised(NamedTuple):
     of_sums
         ``sums -> promise``: the `Promise` of the `ProtectedSums` that are released by the
         mechanism. It raises `Unpromised` if nothing follows.
-    local_epsilon
-        ``num_coordinates -> ε``: the largest log ratio between the densities of one record's value of so many numbers,
-        whatever the two values of the record. It raises `Unpromised` if that is not known.
+    local
+        ``num_coordinates -> promise``: the `Promise` of one record's value of so many numbers, whatever two values of
+        the record are compared. It raises `Unpromised` if nothing follows.
     stated
         The `dpjax.mechanisms.Privacy` that was stated with the release, or None.
-    local_rho
-        ``num_coordinates -> ρ``: that of zero-concentrated privacy for the same values; None if it is ε² / 2.
 
     Examples
     --------
@@ -93,14 +92,23 @@ class Promised(NamedTuple):
 
     words: Callable[[], str] = no_words
     of_sums: Callable[[Any], Promise] = unpromised
-    local_epsilon: Callable[[int], float] = unpromised  # type: ignore[assignment]
+    local: Callable[[int], Promise] = unpromised
     stated: Any = None
-    local_rho: Callable[[int], float] | None = None
 
 
-def pure(epsilon: float) -> Promise:
-    """ε-DP, which is ε²/2-zCDP: Bun and Steinke (2016), Proposition 1.4."""
-    return Promise(epsilon, epsilon**2 / 2)
+def pure(epsilon: float, count: int = 1) -> Promise:
+    """So many independent answers, each ε-DP and so ρ-zCDP with ρ = ε tanh(ε / 2), which is less than ε² / 2.
+
+    Any ε-DP mechanism is post-processing of randomized response: Kairouz, Oh and Viswanath (2015). The Rényi divergence
+    of that, of order α and divided by α, is (g(u²) - g(1/4)) / (u² - 1/4) with g(s) = log cosh(ε √s) and u = α - 1/2.
+    As g is concave, no order exceeds its slope at 1/4, which is ε tanh(ε / 2).
+    """
+    return Promise(count * epsilon, count * epsilon * tanh(epsilon / 2))
+
+
+def narrow(epsilon: float) -> Promise:
+    """What follows if log ratios of neighbouring data sets lie in an interval of length ε: Cesar and Rogers (2021)."""
+    return Promise(epsilon, min(epsilon * epsilon / 8, pure(epsilon).rho))
 
 
 def concentrated(scale: float, sensitivity: float) -> Promise:

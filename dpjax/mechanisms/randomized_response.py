@@ -16,6 +16,7 @@ from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.local_channel import as_integers, check_codes, largest_log_ratio
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
+from dpjax.mechanisms.promises import Promise, pure
 
 ROW_SUM_TOLERANCE = 1e-5
 
@@ -98,9 +99,9 @@ class RandomizedResponse(Mechanism):
         kept = f"the true one of {self.num_categories} categories with probability {amount(self.keep)}"
         return f"randomized response, {kept}"
 
-    def _local_epsilon(self, num_coordinates: int) -> float:
-        """The largest log ratio of the probabilities of one answer given two values, times the number of answers."""
-        return num_coordinates * (_keep_epsilon(self) if self.matrix is None else _matrix_epsilon(self.matrix))
+    def _local_promise(self, num_coordinates: int) -> Promise:
+        """ε-DP of each answer, by the largest log ratio of the probabilities of one answer given two values."""
+        return pure(_keep_epsilon(self) if self.matrix is None else _matrix_epsilon(self.matrix), num_coordinates)
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless the released codes are integers in 0, ..., k - 1."""

@@ -25,7 +25,7 @@ from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, ProtectedSums, Unpromised, pure
+from dpjax.mechanisms.promises import Promise, ProtectedSums, Unpromised, narrow, pure
 from dpjax.mechanisms.utilities import Utilities, num_candidates
 from dpjax.numerics.winners import log_win_by_exponential, log_win_by_gumbel, log_win_by_laplace
 
@@ -163,8 +163,8 @@ class ExponentialMechanism(Selection):
 
     Notes
     -----
-    McSherry and Talwar (2007). Its ρ is ε² / 8, as its log ratios lie in an interval of length ε (Cesar and Rogers
-    2021).
+    McSherry and Talwar (2007). Its ρ is ε² / 8 or less, as its log ratios lie in an interval of length ε (Cesar and
+    Rogers 2021).
 
     Examples
     --------
@@ -186,7 +186,7 @@ class ExponentialMechanism(Selection):
         return self._choice_in_words("the exponential mechanism")
 
     def _promise_of(self, sums: ProtectedSums) -> Promise:
-        """ε-DP with ρ = ε² / 8."""
+        """ε-DP with ρ = ε² / 8, or less for large ε."""
         return narrow(self.epsilon_of(sums))
 
 
@@ -295,8 +295,3 @@ class ReportNoisyMax(Selection):
     def _promise_of(self, sums: ProtectedSums) -> Promise:
         """ε-DP; with Gumbel noise what the exponential mechanism promises."""
         return (narrow if self.family == "gumbel" else pure)(self.epsilon_of(sums))
-
-
-def narrow(epsilon: float) -> Promise:
-    """What follows if the log ratios of neighbouring data sets lie in an interval of length ε."""
-    return Promise(epsilon, epsilon**2 / 8)

@@ -14,7 +14,7 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms.additive import Laplace
 from dpjax.mechanisms.base import Mechanism, as_floating, noise_and_value
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import smallest
+from dpjax.mechanisms.promises import Promise, pure, smallest
 
 __all__ = ["HaarWavelet", "haar_scale", "haar_sensitivity"]
 
@@ -124,10 +124,10 @@ class HaarWavelet(Mechanism):
         """The noise of the coefficients, and how many levels these have."""
         return f"Laplace of scale {amount(self.scale)} on Haar coefficients to level {self.resolution}"
 
-    def _local_epsilon(self, num_coordinates: int) -> float:
+    def _local_promise(self, num_coordinates: int) -> Promise:
         """ε = Δ₁ / b of all coefficients."""
         del num_coordinates
-        return haar_sensitivity(self.resolution) / smallest(self.scale)
+        return pure(haar_sensitivity(self.resolution) / smallest(self.scale))
 
     def _noise_and_sum(self, value: np.ndarray, n: int, radius: float | None) -> tuple[float, float]:
         """The scale, and the largest value."""

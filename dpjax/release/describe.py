@@ -12,7 +12,7 @@ from dpjax._util.words import quantity
 from dpjax.mechanisms import Privacy, zcdp_epsilon
 from dpjax.mechanisms.base import parts_of
 from dpjax.mechanisms.privacy import Neighbours
-from dpjax.mechanisms.promises import Promise, ProtectedSums, Unpromised, pure
+from dpjax.mechanisms.promises import Promise, ProtectedSums, Unpromised
 from dpjax.release.base import PrivateRelease, is_release
 from dpjax.release.fields import FieldValues
 from dpjax.release.levels import in_words
@@ -69,8 +69,8 @@ def describe(release: PrivateRelease) -> str:
     >>> print(dpjax.describe(visits))
     The sum of `y`, clamped to 0 to 4, over n = 20 records: 1 number.
     Noise: Laplace of scale 2.
-    If one record is replaced: ε = 2, and so ρ = 2.
-    If one record is added or removed: ε = 2, and so ρ = 2; this does not protect n, which is public.
+    If one record is replaced: ε = 2, and so ρ = 1.523.
+    If one record is added or removed: ε = 2, and so ρ = 1.523; this does not protect n, which is public.
     Stated with the release: nothing.
     """
     if not is_release(release):
@@ -291,8 +291,7 @@ def local_promise(release: FieldValues) -> Promise:
         If it does not follow from the release.
     """
     num_coordinates = int(np.prod(release.values.shape[1:], dtype=int))
-    promised = release.channel.promise
-    epsilon = promised.local_epsilon(num_coordinates)
-    if not isfinite(epsilon):
+    kept = release.channel.promise.local(num_coordinates)
+    if not isfinite(kept.rho):
         raise Unpromised("Some answers are possible for some values only, and give them away.")
-    return pure(epsilon) if promised.local_rho is None else Promise(epsilon, promised.local_rho(num_coordinates))
+    return kept

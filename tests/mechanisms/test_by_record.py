@@ -84,7 +84,7 @@ def test_answers_with_chances_of_their_own():
     release = dpjax.LocalRelease([0, 1, 1], dpjax.RandomizedResponse(kept, 2))
     expected = np.where(np.array([0, 1, 1])[:, None] == np.arange(2), kept[:, None], 1 - kept[:, None])
     np.testing.assert_allclose(jnp.exp(release.log_densities_of_support({"cell": jnp.arange(2)})), expected, rtol=1e-5)
-    assert release.channel.promise.local_epsilon(1) == pytest.approx(np.log(9))
+    assert release.channel.promise.local(1).epsilon == pytest.approx(np.log(9))
     drawn = dpjax.LocalRelease(np.zeros(3, int), dpjax.RandomizedResponse(np.array([1.0, 1e-6, 1.0]), 2))
     assert drawn.sample(jax.random.key(1), {"cell": jnp.array([1, 1, 1])}).values.tolist() == [1, 0, 1]
 

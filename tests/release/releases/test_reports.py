@@ -126,9 +126,9 @@ def test_the_promise_is_the_largest_ratio_over_all_reports() -> None:
         "hashing": np.array([[0.6 if hashed == report else 0.2 for report in range(3)] for hashed in (0, 1, 1)]),
     }
     for name, law in laws.items():
-        kept = CASES[name][0].channel.promise.local_epsilon(1)
+        kept = CASES[name][0].channel.promise.local(1).epsilon
         np.testing.assert_allclose(kept, largest_ratio(law), rtol=1e-5)
-    twice = CASES["several each"][0].channel.promise.local_epsilon(1)
+    twice = CASES["several each"][0].channel.promise.local(1).epsilon
     np.testing.assert_allclose(twice, 2 * largest_ratio(laws["unary"]), rtol=1e-5)
 
 
