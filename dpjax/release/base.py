@@ -1,7 +1,7 @@
 """What all kinds of release have in common, and a kind of one's own; most of dpjax asks for no more."""
 
 from dataclasses import Field, replace
-from typing import Any, ClassVar, Protocol, Self, TypeGuard, runtime_checkable
+from typing import Any, ClassVar, NoReturn, Protocol, Self, TypeGuard, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -153,20 +153,19 @@ class OwnRelease(Described):
         return jnp.zeros(0), self.log_likelihood(records)
 
     def log_likelihood(self, records: Records) -> Array:
-        """The log-density [] of what was released given the records."""
-        raise NotImplementedError
+        """The log-density [] of what was released given the records, which every kind has."""
+        del records
+        return lacks(self, "a kind with a density", "Write log_likelihood(records) for it.")
 
     def sample(self, key: Key, records: Records) -> Self:
         """A release of other records [n], for a kind that has it."""
         del key, records
-        remedy = "Write sample(key, records) for it."
-        return fail("release", f"a {type(self).__name__}", "a kind that can be simulated", remedy, error=TypeError)
+        return lacks(self, "a kind that can be simulated", "Write sample(key, records) for it.")
 
     def tempered(self, power: Array) -> Self:
         """The release with its density raised to a power [], for a kind that has it."""
         del power
-        remedy = "Write tempered(power) for it."
-        return fail("release", f"a {type(self).__name__}", "a kind that can be tempered", remedy, error=TypeError)
+        return lacks(self, "a kind that can be tempered", "Write tempered(power) for it.")
 
     def observing(self, observed: Array) -> Self:
         """As if other numbers had been released."""
@@ -186,8 +185,12 @@ class OwnRelease(Described):
 
     def to_json(self, *, units: str | None = None, **metadata: Any) -> str:
         """The release as JSON text, which only the kinds of dpjax have."""
-        remedy = "Write to_json for it, or keep its numbers."
-        return fail("release", f"a {type(self).__name__}", "a kind with a JSON text", remedy, error=TypeError)
+        return lacks(self, "a kind with a JSON text", "Write to_json for it, or keep its numbers.")
+
+
+def lacks(release: OwnRelease, expected: str, remedy: str) -> NoReturn:
+    """Say what a kind has not, and what to write."""
+    fail("release", f"a {type(release).__name__}", expected, remedy, error=TypeError)
 
 
 def is_release(value: Any) -> TypeGuard[PrivateRelease]:

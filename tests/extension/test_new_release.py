@@ -1,5 +1,6 @@
 """A release of a new kind is one file: samplers ask it for what it says, and nothing else is changed."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -54,3 +55,23 @@ def test_what_needs_a_sum_says_so() -> None:
     with pytest.raises(TypeError, match=r"^release: given a NoisyMaximum; expected a kind with a JSON text"):
         RELEASE.to_json()
     assert str(dpjax.describe(RELEASE)).startswith("NoisyMaximum of n = 4 records\n")
+
+
+@dpjax.mechanisms.frozen_pytree
+@dataclass(frozen=True, eq=False, repr=False)
+class Unfinished(dpjax.release.OwnRelease):
+    """A release of which nothing is said but how many records there are."""
+
+    observed: jax.Array
+    n: int = field(metadata={"static": True})
+
+
+def test_what_a_kind_lacks_says_what_to_write() -> None:
+    """Without a density there was an error without words."""
+    release, records = Unfinished(jnp.zeros(1), N), {"y": jnp.zeros(N)}
+    with pytest.raises(TypeError, match=r"^release: given a Unfinished; expected .* density. Write log_likelihood"):
+        dpjax.sample(jax.random.key(1), MODEL, release, **OPTIONS)
+    with pytest.raises(TypeError, match=r"^release: given a Unfinished; expected .* simulated. Write sample"):
+        release.sample(jax.random.key(1), records)
+    with pytest.raises(TypeError, match=r"^release: given a Unfinished; expected .* tempered. Write tempered"):
+        release.tempered(jnp.ones(()))
