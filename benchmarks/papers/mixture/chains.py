@@ -47,8 +47,9 @@ def run_chains(
     *,
     num_chains: int = 1,
     collect: tuple[str, ...] | None = None,
+    timed: bool = True,
 ) -> tuple[mixture.MixturePosterior, float]:
-    """Draws, and the CPU seconds that they took after the warm-up.
+    """Draws, and the CPU seconds that they took after the warm-up; NaN if they are not timed.
 
     A run of the same key and warm-up with one draw is made before: it compiles, and made again it tells what the
     warm-up takes. Where later draws need more slots than those, they are made again too, as more was compiled for them.
@@ -71,6 +72,8 @@ def run_chains(
         )
         return posterior, time.process_time() - began
 
+    if not timed:
+        return draw(length.draws)[0], np.nan
     draw(1)
     short, of_warmup = draw(1)
     posterior, seconds = draw(length.draws)

@@ -17,6 +17,9 @@ READINGS = (
     "Gamma(90, 2), random walk, accepted without the prior",
 )
 PAPER_NAMES = ("paper's slice", "Neal 5, m = 1", "exact", "Neal 5, m = 5")
+MARGINAL_NAMES = ("Neal 2, model (11)", "Neal 3, model (11)", "Neal 5, m = 1, model (10)")
+"""The paper's, of Section 4.3; `neal.RUNS` has others beside them."""
+
 NAMES = ("exact", "metropolis", "4 proposals", "paper's slice", "Neal 5, m = 1", "Neal 5, m = 5")
 
 EXPERIMENTS = {
@@ -91,20 +94,29 @@ EXPERIMENTS = {
     "neal": Experiment(
         "neal",
         {
-            "repeats": 2,
+            "repeats": 12,
             "sweeps": 2_000,
             "epsilons": (5.0, 10.0, 25.0, 50.0),
-            "deltas": (0.01, 0.1, 0.25),
-            "calibrations": ("analytic", "paper"),
+            "deltas": (0.1, 0.01, 0.25),
+            "calibrations": ("paper", "analytic"),
+            "names": MARGINAL_NAMES,
         },
         {
             "repeats": 1,
             "sweeps": 1_000,
             "epsilons": (5.0, 10.0, 25.0, 50.0),
             "deltas": (0.1,),
-            "calibrations": ("analytic",),
+            "calibrations": ("paper",),
+            "names": MARGINAL_NAMES,
         },
-        {"repeats": 1, "sweeps": 40, "epsilons": (5.0, 25.0), "deltas": (0.1,), "calibrations": ("analytic",)},
+        {
+            "repeats": 1,
+            "sweeps": 40,
+            "epsilons": (5.0, 25.0),
+            "deltas": (0.1,),
+            "calibrations": ("paper",),
+            "names": MARGINAL_NAMES,
+        },
         panels=(3, 3),
     ),
     "donors": Experiment("donors", {"sweeps": 3_000}, {"sweeps": 400}, {"sweeps": 60}, panels=(2, 3)),

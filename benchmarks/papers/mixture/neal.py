@@ -1,5 +1,7 @@
 """Section 4.3: samplers that integrate the records out, and Neal 5, behind Gaussian noise."""
 
+import sys
+from collections.abc import Iterator
 from math import log, sqrt
 from typing import Any, NamedTuple
 
@@ -66,35 +68,54 @@ class Noise(NamedTuple):
 
 
 def measure(
-    repeats: int, sweeps: int, epsilons: tuple[float, ...], deltas: tuple[float, ...], calibrations: tuple[str, ...]
-) -> dict[str, Any]:
+    repeats: int,
+    sweeps: int,
+    epsilons: tuple[float, ...],
+    deltas: tuple[float, ...],
+    calibrations: tuple[str, ...],
+    names: tuple[str, ...],
+) -> Iterator[dict[str, Any]]:
     """Medians over data sets, each with one chain after a warm-up of a fifth of the sweeps.
 
-    The paper's formula for the noise is measured at the δ that is shown.
+    The first calibration is measured at every δ, the others at the δ that is shown. Chains of the first data set are
+    timed.
     """
     rows, densities, curves = [], [], []
     for noise in choose_noises(epsilons, deltas, calibrations):
         told = noise._asdict() | {"scale": float(f"{noise.scale:.4g}")}
         data = [simulate(noise.scale, repeat) for repeat in range(repeats)]
         means = {}
-        for run in RUNS:
+        for run in (run for run in RUNS if run.name in names):
             length = Length(sweeps // 5, int(run.share * sweeps))
-            drawn = [run_chains(run.sampler, pose_run(run, noise, z), seed, length) for seed, z in enumerate(data)]
-            rows.append({**told, "run": run.name, **summarize_runs([read_clusters(*one, length) for one in drawn])})
+            drawn = [
+                run_chains(run.sampler, pose_run(run, noise, z), seed, length, timed=seed == 0)
+                for seed, z in enumerate(data)
+            ]
+            rows.append({**told, "run": run.name, **summarize([read_clusters(*one, length) for one in drawn])})
             means[run.name] = [posterior_density(posterior, GRID)["mean"] for posterior, _ in drawn]
         rivals = [kernel_density(z, GRID, gaussian_noise(noise.scale), noise.scale**2) for z in data]
         densities.append({**told, **compare(means | {"kernel": rivals})})
-        if (noise.calibration, noise.delta) == ("analytic", SHOWN_DELTA) and noise.epsilon in SHOWN:
+        if (noise.calibration, noise.delta) == (calibrations[0], SHOWN_DELTA) and noise.epsilon in SHOWN:
             curves.append({"epsilon": noise.epsilon, **{name: shorten(found[0]) for name, found in means.items()}})
-    grid, truth = shorten(GRID), shorten(normals_density(GRID))
-    return {"rows": rows, "densities": densities, "curves": {"grid": grid, "truth": truth, "found": curves}}
+        print(told, file=sys.stderr, flush=True)
+        grid, truth = shorten(GRID), shorten(normals_density(GRID))
+        yield {"rows": rows, "densities": densities, "curves": {"grid": grid, "truth": truth, "found": curves}}
 
 
 def choose_noises(epsilons: tuple[float, ...], deltas: tuple[float, ...], calibrations: tuple[str, ...]) -> list[Noise]:
     """What is measured, in the order of calibrations, δ and ε."""
     pairs = [(calibration, delta) for calibration in calibrations for delta in deltas]
-    kept = [pair for pair in pairs if pair[0] == "analytic" or pair[1] == SHOWN_DELTA]
+    kept = [pair for pair in pairs if pair[0] == calibrations[0] or pair[1] == SHOWN_DELTA]
     return [Noise(calibration, epsilon, delta) for calibration, delta in kept for epsilon in epsilons]
+
+
+def summarize(found: list[dict[str, float]]) -> dict[str, Any]:
+    """Medians over data sets, the effective draws of each, and those of a second at the median's price of a sweep."""
+    told: dict[str, Any] = summarize_runs(found)
+    if told["effective_per_1000"] is not None:
+        a_second = 1_000 * told["effective_per_1000"] / told["microseconds"]
+        told["effective_per_second"] = float(f"{a_second:.4g}")
+    return told | {"effective_each": shorten([row["effective_per_1000"] for row in found])}
 
 
 def simulate(scale: float, repeat: int) -> np.ndarray:
@@ -120,9 +141,11 @@ def compare(means: dict[str, list[np.ndarray]]) -> dict[str, float]:
 
 def draw(result: dict[str, Any], axes: Any) -> None:
     """Effective draws by sweep and by second for every δ, and densities."""
+    first = result["rows"][0]["calibration"]
+    shown = [run for run in RUNS if any(row["run"] == run.name for row in result["rows"])]
     for column, delta in enumerate(DELTAS):
-        for run in RUNS:
-            rows = [row for row in result["rows"] if (row["calibration"], row["run"]) == ("analytic", run.name)]
+        for run in shown:
+            rows = [row for row in result["rows"] if (row["calibration"], row["run"]) == (first, run.name)]
             rows = [row for row in rows if row["delta"] == delta]
             style = {"color": COLORS[run.sampler], "linestyle": "--" if run.cut else "-", "label": run.name}
             places = [row["epsilon"] for row in rows]
@@ -133,7 +156,7 @@ def draw(result: dict[str, Any], axes: Any) -> None:
     axes[2].legend(fontsize="x-small")
     curves = result["curves"]
     for panel, found in zip(axes[6:], curves["found"], strict=False):
-        for run in RUNS:
+        for run in shown:
             style = {"color": COLORS[run.sampler], "linestyle": "--" if run.cut else "-", "linewidth": 1}
             panel.plot(curves["grid"], found[run.name], **style)
         panel.plot(curves["grid"], curves["truth"], "k", linewidth=1)
