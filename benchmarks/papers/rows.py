@@ -46,12 +46,12 @@ class Number:
         """How the two compare."""
         ours = self.read(result)
         error = self.error(result) if callable(self.error) else self.error
-        if self.kind == "at least":
-            return STATED if ours >= self.paper else ODDS
-        if self.kind == "at most":
-            return STATED if ours <= self.paper else ODDS
+        if (self.kind == "at least" and ours >= self.paper) or (self.kind == "at most" and ours <= self.paper):
+            return STATED
         if abs(ours - self.paper) <= ERRORS * error:
             return EQUAL
+        if self.kind in ("at least", "at most"):
+            return ODDS
         if self.kind == "ratio" and (ours - 1) * (self.paper - 1) < 0:
             return ODDS
         return ORDER if 0.5 * self.paper <= ours <= 2 * self.paper else ODDS

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.experiments import FOLDERS, main, parse, read
+from benchmarks.experiments import FOLDERS, draw_figure, main, parse, read
 
 ROOT = Path(__file__).parents[2]
 ALL = [(folder, name) for folder in FOLDERS for name in read(folder)]
 QUICK = [("soma", "histogram-meeting")]
+KEPT = [each for each in ALL if (ROOT / FOLDERS[each[0]].replace(".", "/") / f"results/{each[1]}.json").exists()]
 
 
 def test_no_folder_with_experiments_is_left_out() -> None:
@@ -54,6 +55,18 @@ def test_a_long_experiment_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch, tm
     with pytest.raises(KeyboardInterrupt):
         main("mixture", ["samplers", "--tiny", "--json", str(file)])
     assert json.loads(file.read_text())["given"]["repeats"] == 2
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize(("folder", "name"), KEPT)
+def test_the_run_that_is_kept_can_be_drawn(folder: str, name: str) -> None:
+    """Its file has the environment and the settings as well, and the names that the experiment has now."""
+    pytest.importorskip("matplotlib")
+    experiment, module = read(folder)[name], import_module(f"{FOLDERS[folder]}.{read(folder)[name].module}")
+    file = Path(module.__file__ or "").parent / "results" / f"{name}.json"
+    content = json.loads(file.read_text())
+    assert set(content["settings"]) <= set(experiment.full)
+    assert draw_figure(module, content, experiment.panels).axes
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,8 @@ def test_each_row_has_a_command_and_each_verdict_two_numbers(name: str, row: Row
         (Number("", 10.0, float, lambda result: 1.0), 21.0, ODDS),
         (Number("", 1.0, float, kind="at least"), 0.9, ODDS),
         (Number("", 1.0, float, kind="at most"), 0.9, STATED),
+        (Number("", 1.0, float, 0.1, kind="at least"), 0.8, EQUAL),
+        (Number("", 1.0, float, 0.1, kind="at most"), 1.4, ODDS),
         (Number("", 1.2, float, kind="ratio"), 0.9, ODDS),
         (Number("", 1.2, float, kind="ratio"), 1.5, ORDER),
         (Number("", 0.0, float), 0.2, ODDS),

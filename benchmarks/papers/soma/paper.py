@@ -106,7 +106,7 @@ def until_zero(result: dict[str, Any], n: int, kernel: str) -> float:
     def time(name: str) -> float:
         curve = result["wasserstein"][str(n)][name]
         place = int(np.flatnonzero(np.array(curve["quartiles"])[:, 1] > 0)[-1]) + 1
-        return float(curve.get("proposals", curve.get("offers"))[place])
+        return float(curve["proposals"][place])
 
     return time("soma") / time(kernel)
 

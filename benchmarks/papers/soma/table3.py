@@ -70,8 +70,8 @@ def measure_kernel(
 def draw(result: dict[str, Any], axes: Any) -> None:
     """Mean coupling times beside the paper's."""
     labels, ours, theirs = [], [], []
-    for epsilon, rows in result.items():
-        for name, row in rows.items():
+    for epsilon in map(str, PAPER):
+        for name, row in result[epsilon].items():
             labels.append(f"ε = {epsilon}, {name}")
             ours.append(row["mean"])
             theirs.append(row["paper"][0])
