@@ -10,12 +10,15 @@ import pytest
 
 import dpjax
 from dpjax import coupling, diagnostics, exchangeable, mixture, private
+from dpjax._util.pytree import shapes_of
 from dpjax.models.simulation import GibbsState
 from tests.tools.printed import run_checked
 
 PAGE = Path(__file__).parents[1] / "docs" / "own-loop.md"
 MODEL = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
 RELEASE = dpjax.Release([1.0], dpjax.Laplace(6.0), dpjax.statistics.total("y", -3.0, 3.0), n=4)
+CELLS = dpjax.models.categorical(np.ones(2))
+TABLE = dpjax.Release([2.0, 2.0], dpjax.DiscreteLaplace(1.5), dpjax.statistics.cells("cell", 2), 4)
 INFO = dpjax.base.ImputationInfo(jnp.zeros(()), jnp.zeros(4, int), jnp.zeros((), int))
 
 
@@ -125,6 +128,44 @@ def test_steps_say_what_is_wrong_with_their_arguments(case: str) -> None:
         step(KEY, (state, None), *others)
     with pytest.raises(TypeError, match=r"^\w+: given nothing; expected a value. step takes rng_key"):
         step(KEY)
+
+
+PAIRS = {
+    "records": lambda: coupling.coupled_gibbs(MODEL, RELEASE),
+    "counts": lambda: coupling.coupled_gibbs(CELLS, TABLE, dpjax.counts(2)),
+    "exchangeable": lambda: coupling.coupled_exchangeable(
+        lambda x: -(jnp.sum(x) ** 2),
+        jax.random.normal,
+        lambda x: -(x**2) / 2,
+        sample_start=lambda key: jax.random.normal(key, (3,)),
+        imputation=dpjax.soma(),
+    ),
+}
+
+
+@pytest.mark.x64
+@pytest.mark.parametrize("case", PAIRS)
+def test_functions_of_pairs_say_what_is_wrong_with_their_arguments(case: str) -> None:
+    """Before, all but the step raised errors of Python and JAX, or took a whole number as a flag."""
+    kernel = PAIRS[case]()
+    start = jax.tree.map(lambda leaf: jnp.ones(leaf.shape, leaf.dtype), jax.eval_shape(kernel.sample_start, KEY))
+    longer = jax.tree.map(lambda leaf: jnp.stack([leaf, leaf]), start)
+    slips = [
+        (lambda: kernel.sample_start(), "key: given nothing; .* sample_start takes key"),
+        (lambda: kernel.sample_start(3), "key: given 3; expected one typed key"),
+        (lambda: kernel.join(start, start), "met: given nothing; .* join takes first, second, met"),
+        (lambda: kernel.join(False, start, start), r"first: given False of shapes .* Call join\(first, second, met\)"),
+        (lambda: kernel.join(start, longer, False), r"second: given \w+ of shapes .* as sample_start draws"),
+        (lambda: kernel.join(start, start, 2), "met: given 2; expected True or False"),
+        (lambda: kernel.join(start, start, jnp.ones(3, bool)), "met: given .*; expected True or False"),
+    ]
+    for read in (kernel.met, kernel.first, kernel.second):
+        slips += [(read, rf"pair: given nothing; .* {read.__name__} takes pair")]
+        slips += [(lambda read=read: read((start, start)), r"pair: given tuple; expected a \w*Pair\. Pass what join")]
+    for call, message in slips:
+        with pytest.raises((TypeError, ValueError), match=f"(?s)^{message}"):
+            call()
+    assert shapes_of(kernel.second(kernel.join(start, start, True))) == shapes_of(start)
 
 
 SLIPS = {

@@ -12,7 +12,7 @@ from jax.tree_util import GetAttrKey, register_pytree_with_keys
 from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import fail
 
-__all__ = ["Given", "PyTree", "frozen_pytree", "signature", "static"]
+__all__ = ["Given", "PyTree", "frozen_pytree", "shapes_of", "signature", "static"]
 
 Node = TypeVar("Node")
 
@@ -64,6 +64,11 @@ def signature(tree: Any, axis: int = 0) -> Any:
     """The structure of a tree, and the types and shapes of its arrays from an axis on."""
     arrays = [leaf if hasattr(leaf, "shape") else np.asarray(leaf) for leaf in jax.tree.leaves(tree)]
     return jax.tree.structure(tree), [(leaf.dtype, leaf.shape[axis:]) for leaf in arrays]
+
+
+def shapes_of(tree: Any) -> Any:
+    """The shapes of a pytree's leaves, in its structure."""
+    return jax.tree.map(lambda leaf: list(np.shape(leaf)), tree)
 
 
 def are_equal(one: Any, other: object) -> bool:

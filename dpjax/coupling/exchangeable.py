@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.jit import in_full_precision
-from dpjax._util.spelling import names_arguments, steps_from
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_function
 from dpjax.base import Key
-from dpjax.coupling.pairs import CoupledKernel, RecordPair
+from dpjax.coupling.pairs import CoupledKernel, RecordPair, checked
 from dpjax.coupling.relabel import Relabelling, check_relabelling
 from dpjax.coupling.sweeps import SweepInfo, sweep_records
 from dpjax.exchangeable.samplers import Propose, check_functions
@@ -77,7 +77,6 @@ def coupled_exchangeable(
     placement = make_placement(imputation, target.n, proposals)
     relabelling = check_relabelling(relabel, placement)
 
-    @steps_from("join", RecordPair)
     @in_full_precision
     def step(rng_key: Key, pair: RecordPair) -> tuple[RecordPair, SweepInfo]:
         proposal_key, sweep_key = jax.random.split(rng_key)
@@ -85,7 +84,7 @@ def coupled_exchangeable(
         common = RecordPair(made, made, jnp.ones(placement.proposals, bool))
         return sweep_records(sweep_key, target, pair, common, placement, relabelling)
 
-    return CoupledKernel(
+    pairs = CoupledKernel(
         sample_start=sample_start,
         join=lambda first, second, met: RecordPair(first, second, jnp.broadcast_to(met, (target.n,))),
         step=step,
@@ -93,3 +92,4 @@ def coupled_exchangeable(
         first=lambda pair: pair.first,
         second=lambda pair: pair.second,
     )
+    return checked(pairs, RecordPair)

@@ -8,11 +8,10 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.jit import in_full_precision
-from dpjax._util.spelling import steps_from
 from dpjax._util.validation import check_function, fail
 from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.coupling.latent_data import coupled_latent_data
-from dpjax.coupling.pairs import CoupledKernel, RecordPair
+from dpjax.coupling.pairs import CoupledKernel, RecordPair, checked
 from dpjax.coupling.parameters import ParameterCoupling, build_coupled_update, couple_proposals
 from dpjax.coupling.refresh import build_coupled_refresh
 from dpjax.coupling.relabel import Relabelling, check_relabelling
@@ -149,7 +148,6 @@ def coupled_gibbs(
     target = SummedTarget(release, release.n)
     refreshed = None if refresh is None else build_coupled_refresh(model, release, refresh)
 
-    @steps_from("join", GibbsPair)
     @in_full_precision
     def step(rng_key: Key, pair: GibbsPair) -> tuple[GibbsPair, SweepInfo]:
         parameter_key, proposal_key, sweep_key, refresh_key = jax.random.split(rng_key, 4)
@@ -165,7 +163,7 @@ def coupled_gibbs(
         same = jnp.logical_or(met, not first.parameters)
         return GibbsPair(first.parameters, second.parameters, same, RecordPair(first.records, second.records, flags))
 
-    return CoupledKernel(
+    pairs = CoupledKernel(
         sample_start=sample_start or partial(draw_position, model=model, n=release.n),
         join=join,
         step=step,
@@ -173,3 +171,4 @@ def coupled_gibbs(
         first=lambda pair: Position(pair.first, pair.records.first),
         second=lambda pair: Position(pair.second, pair.records.second),
     )
+    return checked(pairs, GibbsPair)

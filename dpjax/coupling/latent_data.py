@@ -8,10 +8,9 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.jit import in_full_precision
-from dpjax._util.spelling import steps_from
 from dpjax._util.validation import fail
 from dpjax.base import Array, ImputationInfo, Key
-from dpjax.coupling.pairs import CoupledKernel
+from dpjax.coupling.pairs import CoupledKernel, checked
 from dpjax.data_augmentation.problem import Problem
 from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.sweep import build_kernel
@@ -55,7 +54,6 @@ def coupled_latent_data(
         fail("sample_start", None, "a start that has the known totals", remedy)
     kernel = build_kernel(model, release, problem.plan)
 
-    @steps_from("join", LatentPair)
     @in_full_precision
     def step(rng_key: Key, pair: LatentPair) -> tuple[LatentPair, ImputationInfo]:
         first, info = kernel(rng_key, pair.first, None)
@@ -70,7 +68,7 @@ def coupled_latent_data(
     def position(state: GibbsState) -> Position:
         return Position(state.parameters, state.latent.records)
 
-    return CoupledKernel(
+    pairs = CoupledKernel(
         sample_start=sample_start or partial(imputation.draw_start, model=model, release=release),
         join=join,
         step=step,
@@ -78,6 +76,7 @@ def coupled_latent_data(
         first=lambda pair: position(pair.first),
         second=lambda pair: position(pair.second),
     )
+    return checked(pairs, LatentPair)
 
 
 def is_same(one: Array, other: Array) -> Array:

@@ -5,12 +5,25 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
+from dpjax._util.pytree import shapes_of
+from dpjax._util.spelling import names_arguments, steps_from
+from dpjax._util.validation import check_instance, check_key, fail, name_of
 from dpjax.base import Array, Key, Records
 from dpjax.data_augmentation.records.placed import ExchangeableTarget, SweepState, start_sweep
 from dpjax.numerics import tree_where
 
-__all__ = ["CoupledKernel", "CoupledSweepState", "RecordPair", "is_place", "records_after", "start_pair", "synchronize"]
+__all__ = [
+    "CoupledKernel",
+    "CoupledSweepState",
+    "RecordPair",
+    "checked",
+    "is_place",
+    "records_after",
+    "start_pair",
+    "synchronize",
+]
 
 
 class CoupledKernel(NamedTuple):
@@ -51,6 +64,53 @@ class CoupledKernel(NamedTuple):
     met: Callable[[Any], Array]
     first: Callable[[Any], Any]
     second: Callable[[Any], Any]
+
+
+def checked(kernel: CoupledKernel, kind: type) -> CoupledKernel:
+    """The kernel of pairs of this type; its functions raise unless their arguments are of the kinds that they take."""
+    draw, make, move, *readers = kernel
+
+    @names_arguments
+    def sample_start(key: Key) -> Any:
+        check_key("key", key)
+        return draw(key)
+
+    @names_arguments
+    def join(first: Any, second: Any, met: Array) -> Any:
+        like = jax.eval_shape(draw, jax.eval_shape(jax.random.key, 0))
+        check_position("first", first, like)
+        check_position("second", second, like)
+        check_met(met)
+        return make(first, second, met)
+
+    def of_pair(name: str, read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def call(pair: Any) -> Any:
+            check_instance("pair", pair, kind, "Pass what join or the last step made.")
+            return read(pair)
+
+        call.__name__ = name
+        return names_arguments(call)
+
+    named = map(of_pair, ("met", "first", "second"), readers)
+    return CoupledKernel(sample_start, join, steps_from("join", kind)(move), *named)
+
+
+def check_met(met: Any) -> None:
+    """Raise unless it is one flag."""
+    if not isinstance(met, bool) and (getattr(met, "dtype", None) != np.bool_ or met.shape != ()):
+        given = f"{name_of(met)} of shape {list(met.shape)}" if hasattr(met, "shape") else name_of(met)
+        remedy = "Pass whether the chains have met."
+        fail("met", given, "True or False, or an array [] of bools", remedy, error=TypeError)
+
+
+def check_position(argument: str, position: Any, like: Any) -> None:
+    """Raise unless a position has the structure and the shapes of those that are drawn."""
+    if (given := shapes_of(position)) != (expected := shapes_of(like)):
+        kinds: list[Any] = [jax.tree.structure(tree) for tree in (position, like)]
+        error = ValueError if kinds[0] == kinds[1] else TypeError
+        remedy = "Call join(first, second, met), with positions such as sample_start draws."
+        given = f"{name_of(position)} of shapes {given}"
+        fail(argument, given, f"{expected}, as sample_start draws", remedy, error=error)
 
 
 class RecordPair(NamedTuple):

@@ -5,10 +5,9 @@ from functools import wraps
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
-import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from dpjax._util.pytree import signature
+from dpjax._util.pytree import shapes_of, signature
 from dpjax._util.spelling import names_arguments, steps_from
 from dpjax._util.validation import check_function, describe, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
@@ -197,11 +196,6 @@ def starts_at(target: Target, init: Callable[..., Any]) -> Callable[..., Any]:
 def position_of(target: Target) -> Any:
     """The shapes and types of the parameters of one chain."""
     return jax.eval_shape(target.unravel, jax.ShapeDtypeStruct((target.dimension,), target.weights.dtype))
-
-
-def shapes_of(tree: Any) -> Any:
-    """The shapes of a pytree's leaves, in its structure."""
-    return jax.tree.map(lambda leaf: list(np.shape(leaf)), tree)
 
 
 def check_contract(kernel: PrivateKernel) -> None:
