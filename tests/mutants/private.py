@@ -5,6 +5,7 @@ from tests.mutants.base import Mutant
 CLIPPED = ("private/test_fixed_point.py", "private/sums/test_clipped.py")
 INVARIANCE = ("private/kernels/test_invariance.py",)
 HMC = ("private/kernels/test_hmc.py",)
+DECISION = ("private/kernels/test_decision.py",)
 ACCOUNTING = ("private/accounting/test_closed_form.py",)
 LEDGER = ("private/accounting/test_ledger.py",)
 LANGEVIN = ("private/kernels/test_langevin.py", "private/sums/test_poisson.py")
@@ -129,8 +130,8 @@ MUTANTS = (
     Mutant(
         "The acceptance forgets the kinetic energy",
         "private/kernels/hmc.py",
-        "accepts(innovations.log_uniform, ratio.difference + energy, ratio.variance)",
-        "accepts(innovations.log_uniform, ratio.difference + 0 * energy, ratio.variance)",
+        "settings.metric.kinetic(momentum) - settings.metric.kinetic(end))",
+        "0.0)",
         HMC,
     ),
     Mutant(
@@ -143,16 +144,37 @@ MUTANTS = (
     Mutant(
         "The penalty forgets the prior of the old position",
         "private/kernels/penalty.py",
-        "+ target.log_prior(reached) - target.log_prior(vector)",
-        "+ target.log_prior(reached)",
+        "target.log_prior(reached) - target.log_prior(vector)",
+        "target.log_prior(reached)",
         INVARIANCE,
     ),
     Mutant(
         "The penalty is that of half the deviation",
         "private/kernels/penalty.py",
-        "jnp.where(tau > 0, 2 * tau * jnp.asarray(limit, vector.dtype), 0.0)",
-        "jnp.where(tau > 0, tau * jnp.asarray(limit, vector.dtype), 0.0)",
+        "2 * self.tau * jnp.asarray(ratio.limit, difference.dtype)",
+        "self.tau * jnp.asarray(ratio.limit, difference.dtype)",
         INVARIANCE,
+    ),
+    Mutant(
+        "A decision's noise is that of half the deviation",
+        "private/kernels/decision.py",
+        "multiplier * ratio.limit)",
+        "multiplier / 2 * ratio.limit)",
+        DECISION,
+    ),
+    Mutant(
+        "A decision's noise does not cover its rounding",
+        "private/kernels/decision.py",
+        "left = 1 / (2 * tau) - 2 * rounding",
+        "left = 1 / (2 * tau) - 0 * rounding",
+        DECISION,
+    ),
+    Mutant(
+        "A decision accepts what is impossible",
+        "private/kernels/decision.py",
+        "(noisy > 0) & (ratio.public > -jnp.inf)",
+        "(noisy > 0)",
+        DECISION,
     ),
     Mutant(
         "A guided walk keeps its direction though rejected",

@@ -22,7 +22,8 @@ from dpjax.private.kernels.base import (
     make_kernel,
     ravel,
 )
-from dpjax.private.kernels.penalty import Answer, accepts, exact, noisy_ratio
+from dpjax.private.kernels.decision import AcceptanceTest, Test, choose_test
+from dpjax.private.kernels.penalty import Answer, PenaltyTest, ProposedMove, exact
 from dpjax.private.kernels.schedules import Schedule, as_schedule
 from dpjax.private.noise import Noise
 from dpjax.private.sums.clipped import clipped_gradients
@@ -100,15 +101,14 @@ def metric(mass: Any, dimension: int) -> Metric:
 
 
 class HMCSettings(NamedTuple):
-    """The numbers of Algorithm 1; τ = 0 is no noise, an infinite bound no clipping, scale None θ itself."""
+    """Algorithm 1's numbers and test; τ_g = 0 is no noise, an infinite bound no clipping, scale None θ itself."""
 
     schedule: Schedule
     num_leapfrog: int
     metric: Metric
     gradient_bound: float
-    ratio_bound: float
     tau_g: float
-    tau_l: float
+    test: AcceptanceTest
     scale: np.ndarray | None = None
 
 
@@ -125,6 +125,7 @@ def dp_hmc(
     tau_l: float,
     mass: Any = 1.0,
     scale: np.ndarray | None = None,
+    test: Test = "penalty",
 ) -> PrivateKernel:
     """Leaves the posterior invariant if no log-likelihood ratio is clipped: Algorithm 1 of Räisä et al. (2021).
 
@@ -155,6 +156,8 @@ def dp_hmc(
         An invertible matrix S [d, d]: the algorithm runs on u with θ = S u, to which step size, mass and norms then
         belong. On a posterior that is much narrower in some directions than in others, clipping and noise on the
         parameters' own scale let it move in the wide ones alone. Choose it without looking at the records.
+    test
+        As in `dp_penalty`.
 
     Raises
     ------
@@ -181,14 +184,13 @@ def dp_hmc(
         num_leapfrog=check_count("num_leapfrog", num_leapfrog),
         metric=metric(mass, target.dimension),
         gradient_bound=check_bound("gradient_bound", gradient_bound),
-        ratio_bound=check_bound("ratio_bound", ratio_bound),
         tau_g=check_tau("tau_g", tau_g),
-        tau_l=check_tau("tau_l", tau_l),
+        test=choose_test(test, target, check_bound("ratio_bound", ratio_bound), tau_l=check_tau("tau_l", tau_l)),
         scale=check_scale(scale, target.dimension),
     )
     queries = (
         noise.query("gradient", 2 * settings.tau_g, dimension=target.dimension, count=settings.num_leapfrog + 1),
-        noise.query("log-likelihood ratio", 2 * settings.tau_l, dimension=1),
+        settings.test.query(noise),
     )
     return make_kernel(target, partial(build, settings, partial(build_answer, noise)), queries)
 
@@ -247,9 +249,8 @@ def hmc(
         num_leapfrog=check_count("num_leapfrog", num_leapfrog),
         metric=metric(mass, target.dimension),
         gradient_bound=check_bound("gradient_bound", gradient_bound, largest=inf),
-        ratio_bound=check_bound("ratio_bound", ratio_bound, largest=inf),
         tau_g=0.0,
-        tau_l=0.0,
+        test=PenaltyTest(check_bound("ratio_bound", ratio_bound, largest=inf), 0.0),
         scale=check_scale(scale, target.dimension),
     )
     return make_kernel(target, partial(build, settings, lambda key: exact), ())
@@ -309,7 +310,7 @@ def hmc_core(
 ) -> tuple[Array, KernelInfo]:
     """One iteration of Algorithm 1 as a function of its innovations and of the answers to its queries.
 
-    Queries 0, ..., L are the gradients along the trajectory, query L + 1 is the log-likelihood ratio.
+    Queries 0, ..., L are the gradients along the trajectory, query L + 1 is that of the acceptance test.
     """
 
     def gradient(index: Array, at: Array) -> tuple[Array, Array]:
@@ -322,10 +323,9 @@ def hmc_core(
         gradient, vector, momentum, step_size, settings.num_leapfrog, settings.metric.velocity
     )
     last = jnp.asarray(settings.num_leapfrog + 1)
-    ratio = noisy_ratio(target, partial(answer, last), vector, proposal, settings.ratio_bound, settings.tau_l)
-    energy = settings.metric.kinetic(momentum) - settings.metric.kinetic(end)
-    accepted = accepts(innovations.log_uniform, ratio.difference + energy, ratio.variance)
-    info = KernelInfo(accepted, NotPrivate(jnp.mean(clipped), ratio.clipped))
+    move = ProposedMove(vector, proposal, settings.metric.kinetic(momentum) - settings.metric.kinetic(end))
+    accepted, clipped_ratios = settings.test.decide(target, partial(answer, last), move, innovations.log_uniform)
+    info = KernelInfo(accepted, NotPrivate(jnp.mean(clipped), clipped_ratios))
     return jnp.where(accepted, proposal, vector), info
 
 

@@ -14,7 +14,8 @@ from dpjax._util.validation import check_flag, check_positive, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.arguments import check_bound, check_noise, check_numbers, check_target, check_tau
 from dpjax.private.kernels.base import KernelInfo, NotPrivate, PrivateKernel, build_answer, make_kernel, ravel
-from dpjax.private.kernels.penalty import Answer, accepts, exact, noisy_ratio
+from dpjax.private.kernels.decision import AcceptanceTest, Test, choose_test
+from dpjax.private.kernels.penalty import Answer, PenaltyTest, ProposedMove, exact
 from dpjax.private.noise import Noise
 from dpjax.private.targets.target import Target
 
@@ -49,13 +50,12 @@ class WalkInnovations(NamedTuple):
 
 
 class WalkSettings(NamedTuple):
-    """The numbers of a walk; τ = 0 is no noise and an infinite bound no clipping."""
+    """The numbers of a walk, and its acceptance test."""
 
     scale: Array
     components: Components
     guided: bool
-    ratio_bound: float
-    tau: float
+    test: AcceptanceTest
 
 
 @names_arguments
@@ -68,6 +68,7 @@ def dp_penalty(
     tau: float,
     components: Components = "all",
     guided: bool = False,
+    test: Test = "penalty",
 ) -> PrivateKernel:
     """Leaves the posterior invariant if no log-likelihood ratio is clipped: Yıldırım and Ermis (2019).
 
@@ -89,6 +90,9 @@ def dp_penalty(
         Whether all coordinates move at once, or one that is chosen at random.
     guided
         Whether each coordinate goes on in its direction until a proposal is rejected (Gustafson 1998).
+    test
+        ``"penalty"`` releases the noisy ratio. ``"decision"`` releases the decision alone: it accepts more often, for
+        the same charge.
 
     Raises
     ------
@@ -109,12 +113,11 @@ def dp_penalty(
     """
     check_target("target", target)
     check_noise(noise)
-    bound, tau = check_bound("ratio_bound", ratio_bound), check_tau("tau", tau)
+    chosen = choose_test(test, target, check_bound("ratio_bound", ratio_bound), tau=check_tau("tau", tau))
     settings = WalkSettings(
-        check_scale(proposal_scale, target), check_components(components), check_guided(guided), bound, tau
+        check_scale(proposal_scale, target), check_components(components), check_guided(guided), chosen
     )
-    queries = (noise.query("log-likelihood ratio", 2 * tau, dimension=1),)
-    return make_kernel(target, partial(build, settings, partial(build_answer, noise)), queries)
+    return make_kernel(target, partial(build, settings, partial(build_answer, noise)), (chosen.query(noise),))
 
 
 @names_arguments
@@ -162,7 +165,7 @@ def rwmh(
     check_target("target", target)
     bound = check_bound("ratio_bound", ratio_bound, largest=inf)
     settings = WalkSettings(
-        check_scale(proposal_scale, target), check_components(components), check_guided(guided), bound, 0.0
+        check_scale(proposal_scale, target), check_components(components), check_guided(guided), PenaltyTest(bound, 0.0)
     )
     return make_kernel(target, partial(build, settings, lambda key: exact), ())
 
@@ -210,12 +213,13 @@ def walk_core(
         moves = direction * jnp.abs(moves)
     proposal = vector + jnp.where(moved, moves, 0.0)
     query = jnp.zeros((), jnp.int32)
-    ratio = noisy_ratio(target, partial(answer, query), vector, proposal, settings.ratio_bound, settings.tau)
-    accepted = accepts(innovations.log_uniform, ratio.difference, ratio.variance)
+    accepted, clipped = settings.test.decide(
+        target, partial(answer, query), ProposedMove(vector, proposal), innovations.log_uniform
+    )
     if settings.guided:
         direction = jnp.where(moved & ~accepted, -direction, direction)
     nothing = jnp.asarray(jnp.nan, vector.dtype)
-    return jnp.where(accepted, proposal, vector), direction, KernelInfo(accepted, NotPrivate(nothing, ratio.clipped))
+    return jnp.where(accepted, proposal, vector), direction, KernelInfo(accepted, NotPrivate(nothing, clipped))
 
 
 def check_scale(scale: Any, target: Target) -> Array:

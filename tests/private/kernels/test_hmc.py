@@ -16,7 +16,7 @@ from dpjax.private import noise
 from dpjax.private.fixed_point import Limbs, steps_of
 from dpjax.private.kernels.base import build_answer
 from dpjax.private.kernels.hmc import HMCInnovations, HMCSettings, hmc_core, leapfrog, metric
-from dpjax.private.kernels.penalty import exact, noisy_ratio
+from dpjax.private.kernels.penalty import PenaltyTest, ProposedMove, exact
 from dpjax.private.kernels.schedules import as_schedule, halton_steps
 from dpjax.private.sums.clipped import clipped_gradients
 from tests.private.cases import BOUND, tilted
@@ -54,7 +54,7 @@ def test_the_limit_without_noise_is_blackjax(mass) -> None:
     state = IntegratorState(START, momentum, *jax.value_and_grad(log_density)(START))
     end, _ = jax.lax.scan(lambda at, _: (integrate(at, 0.05), None), state, length=30)
 
-    settings = HMCSettings(as_schedule(0.05), 30, metric(mass, 3), inf, inf, 0.0, 0.0)
+    settings = HMCSettings(as_schedule(0.05), 30, metric(mass, 3), inf, 0.0, PenaltyTest(inf, 0.0))
     normals = jnp.linalg.solve(jnp.linalg.cholesky(jnp.asarray(matrix)), momentum)
     core = jax.jit(
         lambda log_uniform: hmc_core(
@@ -115,7 +115,11 @@ def test_the_noise_released_is_the_noise_stated() -> None:
     keys = jax.random.split(jax.random.key(2), 20_000)
 
     def answer(key: jax.Array) -> jax.Array:
-        return noisy_ratio(target, partial(noise.jax.release, key), theta, proposal, BOUND, tau).difference
+        return (
+            PenaltyTest(BOUND, tau)
+            .noisy_ratio(target, partial(noise.jax.release, key), ProposedMove(theta, proposal))
+            .difference
+        )
 
     released = np.asarray(jax.jit(jax.vmap(answer))(keys))
     distance = float(jnp.linalg.norm(proposal - theta))
@@ -137,7 +141,7 @@ def assert_standard(values: np.ndarray, scale: float, mean: float) -> None:
 def test_every_answer_of_an_iteration_has_noise_of_its_own() -> None:
     """Two answers with one noise tell their difference exactly, and no draw looks wrong."""
     steps, seen = 3, []
-    settings = HMCSettings(as_schedule(1e-3), steps, metric(1.0, 2), 2.0, BOUND, 0.6, 0.6)
+    settings = HMCSettings(as_schedule(1e-3), steps, metric(1.0, 2), 2.0, 0.6, PenaltyTest(BOUND, 0.6))
 
     def spy(index: jax.Array, total: Limbs, scale: float) -> jax.Array:
         jax.debug.callback(lambda number: seen.append(int(number)), index)
@@ -155,7 +159,7 @@ def test_every_answer_of_an_iteration_has_noise_of_its_own() -> None:
 def test_gradients_are_released_with_the_noise_stated() -> None:
     """Half a kick of a long step from rest: the momentum at the end of a trajectory of one step holds two gradients."""
     target, tau, bound, step = tilted(), 0.6, 2.0, 1e-3
-    settings = HMCSettings(as_schedule(step), 1, metric(1e12, 2), bound, BOUND, tau, 1e-6)
+    settings = HMCSettings(as_schedule(step), 1, metric(1e12, 2), bound, tau, PenaltyTest(BOUND, 1e-6))
     ends = []
 
     def spy(index: jax.Array, total: Limbs, scale: float) -> jax.Array:

@@ -12,8 +12,9 @@ from scipy import stats
 
 from dpjax.private import noise
 from dpjax.private.kernels.base import build_answer
+from dpjax.private.kernels.decision import DecisionTest
 from dpjax.private.kernels.hmc import HMCSettings, metric
-from dpjax.private.kernels.penalty import exact
+from dpjax.private.kernels.penalty import PenaltyTest, exact
 from dpjax.private.kernels.random_walk import WalkInnovations, WalkSettings, WalkState, walk_core
 from dpjax.private.kernels.schedules import as_schedule
 from tests.private.cases import BOUND, MEAN, tilted
@@ -25,14 +26,14 @@ TARGET = tilted()
 BUILD = partial(build_answer, noise.jax)
 
 
-def walk(components: str, guided: bool) -> Callable:
+def walk(components: str, guided: bool, test: type = PenaltyTest) -> Callable:
     module = sys.modules["dpjax.private.kernels.random_walk"]
-    return lambda tau: module.build(WalkSettings(jnp.asarray(1.0), components, guided, BOUND, tau), BUILD, TARGET)
+    return lambda tau: module.build(WalkSettings(jnp.asarray(1.0), components, guided, test(BOUND, tau)), BUILD, TARGET)
 
 
-def hamiltonian(tau: jax.Array, step_size: float = 0.4, scale: np.ndarray | None = None):
+def hamiltonian(tau: jax.Array, step_size: float = 0.4, scale: np.ndarray | None = None, test: type = PenaltyTest):
     module = sys.modules["dpjax.private.kernels.hmc"]
-    settings = HMCSettings(as_schedule(step_size), 3, metric(1.0, 2), BOUND, BOUND, tau, tau, scale)
+    settings = HMCSettings(as_schedule(step_size), 3, metric(1.0, 2), BOUND, tau, test(BOUND, tau), scale)
     return module.build(settings, BUILD, TARGET)
 
 
@@ -46,6 +47,8 @@ KERNELS = {
     "one component, guided": walk("one", True),
     "hmc": hamiltonian,
     "hmc on another scale": partial(hamiltonian, step_size=0.7, scale=SCALE),
+    "walk, decisions": walk("all", False, DecisionTest),
+    "hmc, decisions": partial(hamiltonian, test=DecisionTest),
 }
 
 
@@ -98,15 +101,23 @@ def test_the_posterior_is_invariant_at_three_levels_of_noise(name: str) -> None:
 @pytest.mark.parametrize("name", ["walk", pytest.param("hmc", marks=pytest.mark.slow)])
 def test_without_the_penalty_it_is_not(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A mutation: the noisy ratio is tested as if it were exact."""
-    module = sys.modules["dpjax.private.kernels.hmc" if name == "hmc" else "dpjax.private.kernels.random_walk"]
+    module = sys.modules["dpjax.private.kernels.penalty"]
     monkeypatch.setattr(module, "accepts", lambda log_uniform, difference, variance: log_uniform < difference)
     assert max(p_values(run(KERNELS[name])[0])[1:]) < REJECT
+
+
+@pytest.mark.parametrize("name", ["walk, decisions", pytest.param("hmc, decisions", marks=pytest.mark.slow)])
+def test_a_decision_that_is_the_sign_of_a_noisy_ratio_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A mutation: Φ(r/σ − x) for ratios of both signs, whose error is small only if noise is large."""
+    module = sys.modules["dpjax.private.kernels.decision"]
+    monkeypatch.setattr(module, "probit", lambda ratio, deviation: ratio - module.edge(deviation))
+    assert p_values(run(KERNELS[name])[0])[0] < REJECT
 
 
 @pytest.mark.parametrize(("log_uniform", "turned"), [(-1e3, 1.0), (1e3, -1.0)])
 def test_a_guided_walk_turns_where_it_is_rejected(log_uniform: float, turned: float) -> None:
     """The coordinates that were to move, and no others: walks that turn elsewhere are slower, and hardly wrong."""
-    settings = WalkSettings(jnp.asarray(0.1), "one", True, BOUND, 0.0)
+    settings = WalkSettings(jnp.asarray(0.1), "one", True, PenaltyTest(BOUND, 0.0))
     innovations = WalkInnovations(jnp.array([-0.3, 2.0]), jnp.array(1), jnp.array(log_uniform))
     start, direction = jnp.array([0.5, 0.1]), jnp.array([1.0, -1.0])
     end, after, info = walk_core(TARGET, settings, exact, start, direction, innovations)

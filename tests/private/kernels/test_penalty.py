@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax.private.fixed_point import Limbs
-from dpjax.private.kernels.penalty import exact, noisy_ratio
+from dpjax.private.kernels.penalty import PenaltyTest, ProposedMove, exact
 from tests.private.neighbours import linear
 
 ONE, NOUGHT = jnp.ones((1,), jnp.float32), jnp.zeros((1,), jnp.float32)
@@ -20,7 +20,7 @@ def test_a_proposal_that_does_not_move_or_is_infinitely_far_makes_the_same_query
 
     @jax.jit
     def difference(proposal: jax.Array) -> jax.Array:
-        return noisy_ratio(target, release, NOUGHT, proposal, 2.0, 0.5).difference
+        return PenaltyTest(2.0, 0.5).noisy_ratio(target, release, ProposedMove(NOUGHT, proposal)).difference
 
     found = [difference(proposal) for proposal in (NOUGHT, NOUGHT + jnp.inf, NOUGHT + 3e38)]
     np.testing.assert_array_equal(found, [0.0, -jnp.inf, jnp.nan])
