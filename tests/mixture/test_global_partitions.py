@@ -58,7 +58,7 @@ def largest_scores(setup: Any, release: dpjax.Release, discount: float = 0.0) ->
     partition = number_partition(np.asarray(labels)[:, BURN_IN:])
     bins = np.sum(np.asarray(records)[:, BURN_IN:, :, None] >= np.array(release.statistic.edges[1:-1]), axis=-1)
     number = np.ravel_multi_index((partition, *np.moveaxis(bins, -1, 0)), (5, 3, 3, 3))
-    wrong = (ALPHA, 0.0) if discount else (0.7 * ALPHA, 0.0)
+    wrong = (ALPHA, 0.0) if discount else (0.6 * ALPHA, 0.0)
     laws = [joint_posterior(release, *numbers).ravel() for numbers in ((ALPHA, discount), wrong)]
     common = np.flatnonzero(laws[0] > 0.002)
     shares = np.stack([np.mean(number == value, axis=1) for value in common], axis=1)
