@@ -7,8 +7,8 @@ import jax
 import numpy as np
 from scipy import stats
 
-from benchmarks.papers.mixture.deconvolution import Noise, choose_bandwidth, estimate_density
-from benchmarks.papers.mixture.problems import BETAS, CENTRES
+from benchmarks.papers.mixture.deconvolution import Noise, choose_bandwidth, estimate_density, laplace_noise
+from benchmarks.papers.mixture.problems import BASE, BETAS, CENTRES
 from dpjax.mixture import MixturePosterior, NormalInverseGamma
 
 NUM_MIXTURES = 200
@@ -62,6 +62,23 @@ def measure_distances(estimate: np.ndarray, target: np.ndarray, grid: np.ndarray
         "absolute": float(np.trapezoid(np.abs(difference), grid)),
         "hellinger": float(np.sqrt(max(1 - affinity, 0.0))),
     }
+
+
+def compare_normals(
+    density: np.ndarray, values: np.ndarray, scale: float, grid: np.ndarray
+) -> tuple[dict[str, float], np.ndarray]:
+    """Hellinger distances of a posterior's density from truth and prior of Section 4.1; and the kernel estimate.
+
+    With that of the kernel estimate from the truth. The values are behind Laplace noise of a scale, 0 for none.
+    """
+    kernel = kernel_density(values, grid, laplace_noise(scale), 2 * scale**2)
+    truth, prior = normals_density(grid), prior_density(BASE, grid)
+    pairs = {
+        "posterior_truth": (density, truth),
+        "kernel_truth": (kernel, truth),
+        "posterior_prior": (density, prior),
+    }
+    return {name: measure_distances(*pair, grid)["hellinger"] for name, pair in pairs.items()}, kernel
 
 
 def shorten(numbers: Any, digits: int = 4) -> list[float]:

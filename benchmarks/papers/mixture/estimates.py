@@ -14,15 +14,7 @@ from scipy.special import comb
 
 import dpjax
 from benchmarks.papers.mixture.chains import SAMPLERS
-from benchmarks.papers.mixture.deconvolution import laplace_noise
-from benchmarks.papers.mixture.densities import (
-    kernel_density,
-    measure_distances,
-    normals_density,
-    posterior_density,
-    prior_density,
-    shorten,
-)
+from benchmarks.papers.mixture.densities import compare_normals, posterior_density, shorten
 from benchmarks.papers.mixture.problems import BASE, DIAMETER, normal_groups, pose, simulate_normals
 from dpjax import mixture
 
@@ -70,15 +62,7 @@ def fit(n: int, epsilon: float | None, repeat: int, sweeps: int, losses: tuple[s
         collect=("labels",),
         progress=False,
     )
-    density = posterior_density(posterior, GRID)["mean"]
-    kernel = kernel_density(values, GRID, laplace_noise(scale), 2 * scale**2)
-    truth, prior = normals_density(GRID), prior_density(BASE, GRID)
-    pairs = {
-        "posterior_truth": (density, truth),
-        "kernel_truth": (kernel, truth),
-        "posterior_prior": (density, prior),
-    }
-    distances = {name: measure_distances(*pair, GRID)["hellinger"] for name, pair in pairs.items()}
+    distances, _ = compare_normals(posterior_density(posterior, GRID)["mean"], values, scale, GRID)
     return distances | clusterings(posterior, normal_groups(n, repeat), losses)
 
 

@@ -137,12 +137,18 @@ def apart(result: dict[str, Any], between: str, donors: str = "three groups", ba
 
 
 def error_of_apart(result: dict[str, Any]) -> float:
-    """The standard error of that of Gaussian and Laplace noise, which is near 1, by the quartiles over data sets."""
+    """The standard error of that of Gaussian and Laplace noise, which is near 1."""
     names = ("Gaussian and Laplace", "two Gaussian releases")
     rows = [row for row in result["rows"] if row["between"] in names and row["base"] == "released"]
     some = [row for row in rows if row["donors"] == "three groups"]
-    spreads = [0.93 * (row["upper"] - row["lower"]) / row["median"] for row in some]
-    return float(np.hypot(*spreads) / np.sqrt(result["settings"]["repeats"]))
+    repeats = result["settings"]["repeats"]
+    return float(np.hypot(*(error_of_median(row, repeats) / row["median"] for row in some)))
+
+
+def error_of_median(row: dict[str, Any], repeats: int) -> float:
+    """The standard error of a median over so many data sets, by their quartiles, of a Normal distribution."""
+    deviation = (row["upper"] - row["lower"]) / 1.349
+    return float(np.sqrt(np.pi / 2 / repeats) * deviation)
 
 
 AT_MOST: dict[str, Any] = {"kind": "at most"}

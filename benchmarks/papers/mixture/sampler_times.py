@@ -6,13 +6,10 @@ import numpy as np
 
 import dpjax
 from benchmarks.papers.mixture.chains import COLORS, Length, read_clusters, run_chains
-from benchmarks.papers.mixture.deconvolution import laplace_noise
 from benchmarks.papers.mixture.densities import (
-    kernel_density,
-    measure_distances,
+    compare_normals,
     normals_density,
     posterior_density,
-    prior_density,
     shorten,
     summarize_runs,
 )
@@ -55,16 +52,8 @@ def pose_laplace(values: np.ndarray, epsilon: float) -> Any:
 
 def compare(posterior: Any, values: np.ndarray, epsilon: float) -> tuple[dict[str, float], dict[str, list[float]]]:
     """Hellinger distances of posterior and kernel estimate from the truth and from the prior; and the curves."""
-    scale = DIAMETER / epsilon
     density = posterior_density(posterior, GRID)
-    kernel = kernel_density(values, GRID, laplace_noise(scale), 2 * scale**2)
-    truth, prior = normals_density(GRID), prior_density(BASE, GRID)
-    distances = {
-        "posterior_truth": measure_distances(density["mean"], truth, GRID)["hellinger"],
-        "kernel_truth": measure_distances(kernel, truth, GRID)["hellinger"],
-        "posterior_prior": measure_distances(density["mean"], prior, GRID)["hellinger"],
-        "prior_truth": measure_distances(prior, truth, GRID)["hellinger"],
-    }
+    distances, kernel = compare_normals(density["mean"], values, DIAMETER / epsilon, GRID)
     return distances, {name: shorten(curve) for name, curve in (density | {"kernel": kernel}).items()}
 
 
