@@ -32,8 +32,8 @@ class Number:
     error
         The standard error of their difference; 0 if it is not known.
     kind
-        ``"value"``; ``"at least"`` or ``"at most"``, a bound that ours keeps or not; ``"ratio"``, for which it matters
-        on which side of 1 it is.
+        ``"value"``; ``"at least"`` or ``"at most"``, a bound that ours keeps, within its error, or not; ``"ratio"``,
+        for which it matters on which side of 1 it is.
     """
 
     what: str

@@ -119,6 +119,13 @@ EXPERIMENTS = {
         },
         panels=(3, 3),
     ),
+    "binomial": Experiment(
+        "binomial",
+        {"repeats": 12, "sweeps": 3_000, "epsilons": (10.0, 50.0, 100.0)},
+        {"repeats": 2, "sweeps": 400, "epsilons": (10.0,)},
+        {"repeats": 1, "sweeps": 60, "epsilons": (10.0,)},
+        panels=(2, 2),
+    ),
     "donors": Experiment("donors", {"sweeps": 3_000}, {"sweeps": 400}, {"sweeps": 60}, panels=(2, 3)),
     "many-donors": Experiment(
         "many_donors",
