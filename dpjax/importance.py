@@ -33,8 +33,8 @@ BATCH_NUMBERS = 2**16
 """Numbers of windows or lists that are summed over side by side."""
 
 NUM_LOOKED_AT, NEGLIGIBLE, MOST_ATTEMPTS = 128, 12.0, 4
-"""Number of the heaviest draws at which it is measured what windows leave out; by how much their logarithms may be
-below that of the heaviest; and how often all draws are weighed at most."""
+"""At how many of the heaviest draws it is measured what windows leave out. By how much their logarithms may be below
+that of the heaviest. And how often all draws are weighed at most."""
 
 
 @dataclass(frozen=True, eq=False)

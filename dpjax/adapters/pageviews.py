@@ -108,8 +108,8 @@ def read_thresholded_counts(
     OSError
         If the file cannot be read.
     TypeError, ValueError
-        If a column is missing or there twice, a line is longer or shorter than the header, a count is not a number or
-        is below the threshold, or a key is duplicated or not possible.
+        If a column is missing or there twice, or a line is longer or shorter than the header. If a count is not a
+        number or is below the threshold, or a key is duplicated or not possible.
 
     Examples
     --------

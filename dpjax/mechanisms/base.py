@@ -65,8 +65,8 @@ class Mechanism(JsonNamed, ABC):
 
     Notes
     -----
-    `promise`, `noise` and ``json_name`` are not inherited from a subclass by its own
-    subclasses, whose distribution may be another; only from a base class of methods that are still to be given.
+    `promise`, `noise` and ``json_name`` are not inherited from a subclass by its own subclasses, whose distribution may
+    be another. They are inherited only from a base class of methods that are still to be given.
 
     Examples
     --------

@@ -89,9 +89,9 @@ def formula(
     Notes
     -----
     The default priors are scaled as those of Bambi and rstanarm [1]_, with sd(y) = 1 and mean(y) = 0 where the
-    response has no scale: the linear predictor at the means of the covariates is N(mean(y), (2.5 sd(y))²), a
-    coefficient N(0, (2.5 sd(y) / sd(x))²), the standard deviation of group effects half-Normal with the scale of the
-    intercept or of the coefficient, ``sigma`` half-Student with four degrees of freedom and scale sd(y), ``nu``
+    response has no scale. The linear predictor at the means of the covariates is N(mean(y), (2.5 sd(y))²), and a
+    coefficient N(0, (2.5 sd(y) / sd(x))²). The standard deviation of group effects is half-Normal with the scale of the
+    intercept or of the coefficient. ``sigma`` is half-Student with four degrees of freedom and scale sd(y), ``nu``
     Gamma(2, 0.1) and ``alpha`` half-Cauchy(1). The prior of ``Intercept`` is that at the means of the covariates, if it
     is given, too.
 

@@ -1,8 +1,8 @@
 """Windows of whole numbers, outside of which released values and the model leave nothing.
 
 A window first reaches as far as the noise of the channel: beyond, the density of the released value is e⁻ᴰ of what it
-is at its best. If the noise has no such end, as for numbers censored from above, or if prior and data disagree, it
-also reaches as far as the model's numbers at given parameters.
+is at its best. Numbers censored from above have no such end. For these, and if prior and data disagree, it also reaches
+as far as the model's numbers at given parameters.
 """
 
 from collections.abc import Callable

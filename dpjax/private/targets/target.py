@@ -163,7 +163,7 @@ def target(
     TypeError, ValueError
         If the records are not numbers or of unequal number, or a function does not return one number. If a function
         holds an array of more than 64 numbers, longer than the parameters and the fields of one record, that is not
-        among `public_arrays`: it may be confidential, and what a function holds is neither clipped nor noised. If a
+        among `public_arrays`. It may be confidential, and what a function holds is neither clipped nor noised. If a
         field is not used, and nothing is said of people. No message depends on a value of a record, nor on their
         number.
 
