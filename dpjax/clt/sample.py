@@ -28,7 +28,7 @@ from dpjax.runtime.fingerprint import identify_keys
 from dpjax.runtime.progress import Progress, ShowProgress
 from dpjax.runtime.run import Status, at_work, is_interrupted, looking_for_starts, run_to_end
 
-__all__ = ["Drawn", "Size", "draw"]
+__all__ = ["Drawn", "Size", "draw_chains"]
 
 REFINEMENT = 2
 """How much finer the rule is that the quadrature is compared with."""
@@ -127,7 +127,7 @@ def sample_clt(
     with Progress(progress) as bar:
         source = check_inputs(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
         size = Size(num_chains, num_warmup, num_samples, num_points or default_points(source))
-        drawn = draw(key, model, release, source, size, bar, choose_mesh(devices, num_chains))
+        drawn = draw_chains(key, model, release, source, size, bar, choose_mesh(devices, num_chains))
     interrupted = is_interrupted("sample_clt", drawn.run, drawn.status, None, stacklevel=2)
     return report(drawn, release, interrupted)
 
@@ -218,7 +218,7 @@ def split_key(key: Key, num_chains: int) -> CltKeys:
     return CltKeys(rules, noise, (prior, candidates, spread), by_chain, skewness)
 
 
-def draw(
+def draw_chains(
     key: Key,
     model: Model,
     release: Release,

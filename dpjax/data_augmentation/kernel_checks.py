@@ -60,7 +60,7 @@ def check_kernel(name: str, kernel: ImputationKernel, state: GibbsState, n: int)
         given = f"{name}, whose kernel raised {summarize_error(error)}"
         fail("imputation", given, "a kernel of (rng_key, latent, parameters)", "Its own error is shown above.")
     if not isinstance(returned, tuple) or hasattr(returned, "_fields") or len(returned) != 2:
-        given = f"{name}, whose kernel returns {show(returned)}"
+        given = f"{name}, whose kernel returns {returned_in_words(returned)}"
         fail("imputation", given, RETURNED, REMEDY, error=TypeError)
     latent, info = returned
     check_like(name, latent, state.latent)
@@ -76,8 +76,8 @@ def check_like(name: str, latent: Any, expected: Any) -> None:
     """Raise unless the latent state has the fields, shapes and types of the one that was given."""
     given_structure, structure = (cast(Any, jax.tree.structure(each)) for each in (latent, expected))
     if given_structure != structure:
-        given = f"{name}, whose kernel returns {show(latent)} as latent"
-        fail("imputation", given, f"{show(expected)}, as it is given", REMEDY, error=TypeError)
+        given = f"{name}, whose kernel returns {returned_in_words(latent)} as latent"
+        fail("imputation", given, f"{returned_in_words(expected)}, as it is given", REMEDY, error=TypeError)
     pairs = zip(jax.tree.leaves_with_path(latent), jax.tree.leaves(expected), strict=True)
     for (path, leaf), like in pairs:
         field = f"latent{jax.tree_util.keystr(path)}"
@@ -95,7 +95,7 @@ def check_shape(name: str, field: str, value: Any, shape: tuple[int, ...]) -> No
         fail("imputation", given, f"shape {list(shape)}", REMEDY)
 
 
-def show(value: Any) -> str:
+def returned_in_words(value: Any) -> str:
     """What a function returned: its type, and its fields or its number of entries."""
     if isinstance(value, dict):
         return f"a dict of {', '.join(map(repr, value))}"

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, Imputation, Key, Latent, Model, Parameters, Records
-from dpjax.clt import Size, check_problem, default_points, draw
+from dpjax.clt import Size, check_problem, default_points, draw_chains
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.records.possible import limits_counts, with_possible_counts
@@ -321,7 +321,7 @@ def draw_large(key: Key, model: Model, release: PrivateRelease, num_chains: int)
     with refused_by_name(), on_one_device(), Progress(False) as hidden:
         source = check_problem(model, release)
         size = Size(num_chains, NUM_WARMUP, NUM_DRAWS, default_points(source))
-        drawn = draw(key, model, release, source, size, hidden, mesh=choose_mesh(None, num_chains))
+        drawn = draw_chains(key, model, release, source, size, hidden, mesh=choose_mesh(None, num_chains))
     if not drawn.run.is_done(drawn.status):
         raise KeyboardInterrupt("sample was interrupted while it looked for starts.")
     return {name: jnp.asarray(drawn.draws.parameters[name]) for name in parameter_shapes(model)}

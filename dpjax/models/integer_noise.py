@@ -94,7 +94,7 @@ def check_whole(
     for mechanism, where in whole:
         pieces = [contribution] if where is None else functions_of(contribution, where, record)
         if not all(is_integer(model, num_records, piece, record) for piece in pieces):
-            refuse(argument, mechanism, what)
+            refuse_whole_noise(argument, mechanism, what)
 
 
 def whole_sums_of(mechanism: Mechanism, size: int) -> list[WholeSum]:
@@ -196,7 +196,7 @@ def kind_of_constant(value: Any) -> Kind:
     return Kind.INTEGER if not is_traced(value) and all_integer(value) else Kind.FROM_INTEGERS
 
 
-def refuse(argument: str, mechanism: Any, what: str) -> NoReturn:
+def refuse_whole_noise(argument: str, mechanism: Any, what: str) -> NoReturn:
     """Raise for integer noise on real numbers, described by `what`."""
     remedy = (
         "Integer noise would reveal a real sum's fraction exactly. Use Laplace or Gaussian; or, if the values were "

@@ -15,7 +15,7 @@ from dpjax.release.base import OwnRelease
 from dpjax.release.fields import FieldValues
 from dpjax.release.levels import in_words
 from dpjax.release.microdata import Microdata
-from dpjax.release.printing import show
+from dpjax.release.printing import release_in_lines
 
 
 @frozen_pytree
@@ -92,7 +92,7 @@ class LocalRelease(FieldValues, OwnRelease):
 
     def __repr__(self) -> str:
         what = f"{in_words(self.field, self.levels)} of each record"
-        return show("LocalRelease", what, self.channel, self.values, self.n)
+        return release_in_lines("LocalRelease", what, self.channel, self.values, self.n)
 
     @property
     def missing(self) -> dict[str, Array]:

@@ -9,7 +9,7 @@ from dpjax._util.printing import Printed
 from dpjax._util.validation import SHOWN, is_traced, name_of
 from dpjax.release.unknown_count import number_in_words
 
-__all__ = ["Described", "show"]
+__all__ = ["Described", "release_in_lines"]
 
 
 class Described(Printed):
@@ -44,7 +44,7 @@ class Described(Printed):
         raise NotImplementedError
 
 
-def show(kind: str, what: str, mechanism: Any, value: Any, n: Any) -> str:
+def release_in_lines(kind: str, what: str, mechanism: Any, value: Any, n: Any) -> str:
     """A release in four lines; of numbers that are traced or batched, their shape."""
     is_plain = not is_traced(value, mechanism) and np.ndim(value) == 1
     few = is_plain and np.size(value) <= SHOWN

@@ -33,7 +33,7 @@ from dpjax.release.checks import (
     one_record,
     warn_where_coarse,
 )
-from dpjax.release.printing import Described, show
+from dpjax.release.printing import Described, release_in_lines
 from dpjax.release.tables import read_table
 from dpjax.release.unknown_count import (
     UnknownCount,
@@ -245,7 +245,7 @@ class Release(Described, NamesArguments):
             yield (mechanism, self.value[where], self.value[where]), where
 
     def __repr__(self) -> str:
-        return show("Release", words_of(self.statistic), self.mechanism, self.value, self.n)
+        return release_in_lines("Release", words_of(self.statistic), self.mechanism, self.value, self.n)
 
     def to_json(self, *, units: str | None = None, **metadata: Any) -> str:
         """The release as JSON text; `from_json` reads it back. A function is recorded by name only.

@@ -158,7 +158,7 @@ class NumPyroModel(ModelDensities):
 
     def __repr__(self) -> str:
         parts = [f"{self.layout.function.__module__}.{name_of(self.layout.function)}", f"records={self.record_fields}"]
-        parts += [f"{name}={show(value)}" for name, value in self.arguments.items()]
+        parts += [f"{name}={argument_in_words(value)}" for name, value in self.arguments.items()]
         return f"NumPyroModel({', '.join(parts)})"
 
     def __reduce__(self) -> Any:
@@ -303,7 +303,7 @@ def first_number(values: Any) -> Array:
     return jnp.ravel(jnp.asarray(values, float))[0]
 
 
-def show(value: Any) -> str:
+def argument_in_words(value: Any) -> str:
     """An argument as a short text."""
     return describe_array(np.asarray(value)) if isinstance(value, (np.ndarray, jax.Array)) else repr(value)
 

@@ -175,7 +175,7 @@ def margin_of(sums: CellSums) -> np.ndarray:
     """The partition [c] that a known margin is, or an error if the totals are not those of a partition."""
     tags = tags_of(sums)
     if not tags.size:
-        refuse("totals that are not the margins of a table")
+        refuse_totals("totals that are not the margins of a table")
     return tags
 
 
@@ -201,7 +201,7 @@ def find_swaps(margins: list[np.ndarray], zero: np.ndarray) -> tuple[Swap, ...]:
             swaps = [swap_of(margins, edge, tree, zero) for edge in tree]
             if all(swap is not None for swap in swaps):
                 return tuple(swap for swap in swaps if swap is not None)
-    return refuse(f"{len(margins)} margins that are not decomposable, or that structural zeros cut apart")
+    return refuse_totals(f"{len(margins)} margins that are not decomposable, or that structural zeros cut apart")
 
 
 def swaps_within(known: Sequence[CellSums], limited: Sequence[CellSums], zero: np.ndarray) -> tuple[Swap, ...]:
@@ -218,7 +218,7 @@ def swaps_within(known: Sequence[CellSums], limited: Sequence[CellSums], zero: n
     return tuple(swap for swap in swaps if swap is not None)
 
 
-def refuse(given: str) -> tuple[Swap, ...]:
+def refuse_totals(given: str) -> tuple[Swap, ...]:
     """Raise for known totals whose fibre no known argument connects."""
     expected = (
         "known totals of one margin, of nested or of decomposable margins, with structural zeros of whole classes"

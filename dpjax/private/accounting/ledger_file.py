@@ -199,7 +199,7 @@ def decode(text: str | bytes) -> Entries:
         )
         return Entries(Budget(**content["budget"]), queries, parts, keys, charges)
     except (AttributeError, KeyError, TypeError, ValueError):
-        return refuse("a budget or queries of another form")
+        return refuse_text("a budget or queries of another form")
 
 
 def parse(text: str | bytes) -> dict[str, Any]:
@@ -210,10 +210,10 @@ def parse(text: str | bytes) -> dict[str, Any]:
             return dict(content)
     except (ValueError, KeyError, TypeError, RecursionError):
         pass
-    return refuse("a text of another form")
+    return refuse_text("a text of another form")
 
 
-def refuse(given: str) -> Any:
+def refuse_text(given: str) -> Any:
     """Raise the error of a text that is not that of a ledger."""
     return fail("ledger", given, f"what Ledger.to_json of format {FORMAT} wrote", "Look at the file.")
 

@@ -51,10 +51,10 @@ def discrete_laplace(keystream: Callable[[int], bytes], scales: list[Fraction]) 
     Algorithm 2 of Canonne, Kamath and Steinke (2020), "The discrete Gaussian for differential privacy".
     """
     bits = Bits(keystream)
-    return np.array([draw(bits, scale.numerator, scale.denominator) for scale in scales], object)
+    return np.array([draw_one(bits, scale.numerator, scale.denominator) for scale in scales], object)
 
 
-def draw(bits: Bits, over: int, under: int) -> int:
+def draw_one(bits: Bits, over: int, under: int) -> int:
     """One draw with scale over / under: the sign of a geometric number, of which 0 has no sign."""
     while True:
         magnitude = geometric(bits, over) // under

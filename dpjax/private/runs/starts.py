@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.pytree import signature
+from dpjax._util.pytree import shapes_of, signature
 from dpjax._util.validation import fail
 from dpjax.private.arguments import check_numbers
-from dpjax.private.kernels.base import NotPrivate, PrivateKernel
+from dpjax.private.kernels.base import NotPrivate, PrivateKernel, position_of
 from dpjax.private.runs.draws import PrivateDraws
 from dpjax.private.runs.run import PrivateStatus, RunTotals, log_priors, open_status, start_chains, to_device
 
@@ -51,8 +51,7 @@ def go_on(kernel: PrivateKernel, earlier: PrivateDraws, thin: int) -> PrivateSta
 
 def check_positions(kernel: PrivateKernel, positions: Any) -> tuple[Any, int]:
     """The positions as the target's numbers and the number of chains, if they are the target's parameters."""
-    target = kernel.target
-    expected = jax.eval_shape(target.unravel, jax.ShapeDtypeStruct((target.dimension,), target.weights.dtype))
+    expected = position_of(kernel.target)
     leaves = jax.tree.leaves(positions)
     for leaf in leaves:
         check_numbers("positions", leaf)
@@ -61,7 +60,7 @@ def check_positions(kernel: PrivateKernel, positions: Any) -> tuple[Any, int]:
     wanted = jax.tree.map(lambda leaf: (*next(iter(leading), ()), *leaf.shape), expected)
     if len(leading) != 1 or () in leading or (0,) in leading or shapes != wanted:
         remedy = "Stack the chains' starts, at least one; of one chain, too."
-        fail("positions", f"shapes {shapes}", f"{show(expected)} with a leading axis [chains]", remedy)
+        fail("positions", f"shapes {shapes}", f"{shapes_of(expected)} with a leading axis [chains]", remedy)
     if not all(np.all(np.isfinite(np.asarray(leaf))) for leaf in leaves):
         fail("positions", "numbers that are not finite", "finite ones", "Start elsewhere.")
     return jax.tree.map(lambda leaf, shape: jnp.asarray(leaf, shape.dtype), positions, expected), len(leaves[0])
@@ -75,8 +74,3 @@ def check_prior(kernel: PrivateKernel, positions: Any) -> None:
         given = f"starts of chains {chains} at which the log-density of the prior is not finite"
         remedy = "Start elsewhere, or mend the prior. Nothing was charged."
         fail("positions", given, "starts within its support", remedy)
-
-
-def show(shapes: Any) -> str:
-    """The shapes of one chain's parameters in words."""
-    return str(jax.tree.map(lambda leaf: list(leaf.shape), shapes))

@@ -378,13 +378,13 @@ def check_fields(model: Any, records: Any) -> None:
     if not isinstance(records, Mapping):
         remedy = "Pass {field: values}, by the names of the model's fields."
         fail("records", f"a {type(records).__name__}", "a dict of arrays", remedy, error=TypeError)
-    fields = sorted(jax.eval_shape(lambda key: draw(model, key), jax.eval_shape(jax.random.key, 0)))
+    fields = sorted(jax.eval_shape(lambda key: draw_record(model, key), jax.eval_shape(jax.random.key, 0)))
     if sorted(records) != fields:
         remedy = "Name them as the model does, and pass people= if one says whose a record is."
         fail("records", f"fields {sorted(records)}", f"the model's, {fields}", remedy)
 
 
-def draw(model: Model, key: Array) -> Any:
+def draw_record(model: Model, key: Array) -> Any:
     """One record of the prior, for its fields."""
     return model.sample_records(key, model.sample_prior(key), 1)
 
