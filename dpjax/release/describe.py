@@ -58,9 +58,10 @@ def describe(release: PrivateRelease) -> str:
     Notes
     -----
     ε of Laplace noise is Δ₁ / b, ρ of Gaussian noise Δ₂² / 2σ²; independent releases add up; clamping costs nothing.
-    And ρ is stated as ε at δ = 10⁻⁶ (`dpjax.mechanisms.zcdp_epsilon`). All of it presumes noise as the mechanism says:
-    that of a program with floating-point numbers has gaps, which only those who made the release can speak of. Integer
-    noise gives away sums that are not whole: of those that are not known to be, the text says so.
+    Pure ε has ρ = ε tanh(ε / 2), if no less is known of the mechanism. And ρ is stated as ε at δ = 10⁻⁶
+    (`dpjax.mechanisms.zcdp_epsilon`). All of it presumes noise as the mechanism says: that of a program with
+    floating-point numbers has gaps, which only those who made the release can speak of. Integer noise gives away sums
+    that are not whole: of those that are not known to be, the text says so.
 
     Examples
     --------
