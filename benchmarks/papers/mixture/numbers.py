@@ -104,6 +104,11 @@ def of_channel(result: dict[str, Any], channel: str, epsilon: float | None = 50.
     return of(result, "hellinger", channel=channel, base="Gamma(2, 2)", epsilon=epsilon)
 
 
+def least_of_readings(result: dict[str, Any], released: str) -> float:
+    """The least distance to the truth of all readings of the base measure."""
+    return min(row["hellinger"] for row in result["rows"] if row["released"] == released)
+
+
 def neal(result: dict[str, Any], run: str, epsilon: float) -> np.ndarray:
     """The effective draws of a sampler at an ε, of each data set, mean over δ."""
     rows = [row for row in result["rows"] if (row["run"], row["epsilon"]) == (run, epsilon)]
