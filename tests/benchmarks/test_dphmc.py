@@ -14,6 +14,7 @@ from benchmarks.papers.dphmc import reused_gradient, subsampled_test
 from benchmarks.papers.dphmc.algorithms import count_iterations, make_kernel
 from benchmarks.papers.dphmc.distances import measure
 from benchmarks.papers.dphmc.problems import make_problem
+from dpjax import private
 
 PER_CHAIN = json.loads((Path(__file__).parents[1] / "references/dphmc_iterations.json").read_text())
 
@@ -50,6 +51,13 @@ def test_budgets_allow_the_iterations_of_the_closed_form(model: str) -> None:
         kernel = make_kernel(name, problem)
         counts = [count_iterations(kernel, epsilon, 10**7)[0] for epsilon in (2, 6, 15)]
         assert counts == PER_CHAIN[model][name]
+
+
+def test_a_cap_that_the_budget_allows_needs_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What subsampled queries can afford takes minutes to find, of which quick runs consisted."""
+    monkeypatch.setattr(private.Ledger, "affordable", lambda self, queries: pytest.fail("searched"))
+    kernel = make_kernel("DP-penalty", make_problem("banana", n=100))
+    assert count_iterations(kernel, 15, 5)[0] == 5
 
 
 @pytest.mark.x64

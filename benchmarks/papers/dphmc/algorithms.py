@@ -75,10 +75,16 @@ def subsampled(name: str, problem: Problem) -> private.PrivateKernel:
 
 
 def count_iterations(kernel: private.PrivateKernel, epsilon: float, cap: int) -> tuple[int, float]:
-    """Iterations of each of the chains that (ε, δ) allows under replace-one neighbours, at most `cap`; ε spent."""
-    ledger = private.Ledger(private.Budget(epsilon, DELTA, "replace-one"))
-    iterations = min(cap, ledger.affordable(kernel.queries) // NUM_CHAINS)
-    ledger.charge(kernel.queries, times=iterations * NUM_CHAINS)
+    """Iterations of each of the chains that (ε, δ) allows under replace-one neighbours, at most `cap`; ε spent.
+
+    The search for what subsampled queries can afford takes minutes, so that the cap is tried before.
+    """
+    ledger, iterations = private.Ledger(private.Budget(epsilon, DELTA, "replace-one")), cap
+    try:
+        ledger.charge(kernel.queries, times=cap * NUM_CHAINS)
+    except private.BudgetExceeded:
+        iterations = ledger.affordable(kernel.queries) // NUM_CHAINS
+        ledger.charge(kernel.queries, times=iterations * NUM_CHAINS)
     return iterations, ledger.privacy_spent().epsilon
 
 

@@ -15,7 +15,7 @@ EXPERIMENTS = {
     "figure1": in_float64(
         "figure1",
         {"repeats": 10, "cap": 10_000_000, "budgets": 7},
-        {"repeats": 2, "cap": 1_000, "budgets": 2},
+        {"repeats": 1, "cap": 1_000, "budgets": 2},
         {"repeats": 1, "cap": 40, "budgets": 2},
     ),
     "figure1-arms": in_float64(
@@ -28,7 +28,7 @@ EXPERIMENTS = {
     "figure2": in_float64(
         "figure2",
         {"repeats": 10, "cap": 100_000, "largest": 10_000_000},
-        {"repeats": 2, "cap": 2_000, "largest": 400},
+        {"repeats": 2, "cap": 2_000, "largest": 100},
         {"repeats": 1, "cap": 40, "largest": 200},
     ),
     "figure3": in_float64(

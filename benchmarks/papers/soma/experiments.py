@@ -2,6 +2,9 @@
 
 from benchmarks.experiments import Experiment
 
+KERNELS = ("soma", "soma_equal_indices", "imwg_random", "imwg_systematic")
+"""Of table 3."""
+
 EXPERIMENTS = {
     "histogram-meeting": Experiment(
         "histogram_meeting",
@@ -106,9 +109,9 @@ EXPERIMENTS = {
     ),
     "table3": Experiment(
         "table3",
-        {"pairs": 300, "cap": 20_000, "parameters": "common"},
-        {"pairs": 50, "cap": 500, "parameters": "common"},
-        {"pairs": 4, "cap": 40, "parameters": "common"},
+        {"pairs": 300, "cap": 20_000, "parameters": "common", "epsilons": (3, 30), "kernels": KERNELS},
+        {"pairs": 50, "cap": 500, "parameters": "common", "epsilons": (30,), "kernels": ("soma", "imwg_systematic")},
+        {"pairs": 4, "cap": 40, "parameters": "common", "epsilons": (30,), "kernels": ("imwg_systematic",)},
     ),
     "table3-readings": Experiment(
         "table3_readings", {"chains": 200, "sweeps": 200}, {"chains": 50, "sweeps": 50}, {"chains": 4, "sweeps": 3}

@@ -31,21 +31,25 @@ KERNELS = {
 }
 
 
-def measure(pairs: int, cap: int, parameters: str) -> dict[str, Any]:
+def measure(
+    pairs: int, cap: int, parameters: str, epsilons: tuple[int, ...], kernels: tuple[str, ...]
+) -> dict[str, Any]:
     """By ε and kernel: mean and quartiles of the coupling time, the rate with its interval, and the acceptance.
 
     Parameters are coupled by common random numbers or as `parameters` says, such as ``"maximal"``; the paper does not
     say how. Means are restricted at the cap.
     """
-    return {str(epsilon): measure_budget(epsilon, pairs, cap, parameters) for epsilon in PAPER}
+    return {str(epsilon): measure_budget(epsilon, kernels, pairs, cap, parameters) for epsilon in epsilons}
 
 
-def measure_budget(epsilon: int, pairs: int, cap: int, parameters: Any) -> dict[str, Any]:
+def measure_budget(epsilon: int, kernels: tuple[str, ...], pairs: int, cap: int, parameters: Any) -> dict[str, Any]:
     """The rows of one privacy budget."""
     problem = regression(10, epsilon)
-    rates = {name: acceptance_rate(problem, imputation) for name, imputation in SAMPLERS.items()}
+    chosen = {name: KERNELS[name] for name in kernels}
+    samplers = dict.fromkeys(sampler for sampler, _ in chosen.values())
+    rates = {name: acceptance_rate(problem, SAMPLERS[name]) for name in samplers}
     rows = {}
-    for name, (sampler, relabel) in KERNELS.items():
+    for name, (sampler, relabel) in chosen.items():
         row = measure_kernel(problem, SAMPLERS[sampler], relabel, pairs, cap, parameters)
         rows[name] = row | {"acceptance_percent": 100 * rates[sampler], "paper": PAPER[epsilon][sampler]}
     return rows
@@ -70,9 +74,11 @@ def measure_kernel(
 def draw(result: dict[str, Any], axes: Any) -> None:
     """Mean coupling times beside the paper's."""
     labels, ours, theirs = [], [], []
-    for epsilon in map(str, PAPER):
+    for epsilon in (epsilon for epsilon in map(str, PAPER) if epsilon in result):
         for name, row in result[epsilon].items():
-            labels.append(f"ε = {epsilon}, {name}")
+            labels.append(
+                f"ε = {epsilon}, {name}" + (f"\n({row['capped']} of the pairs capped)" if row["capped"] else "")
+            )
             ours.append(row["mean"])
             theirs.append(row["paper"][0])
     places = np.arange(len(labels))
