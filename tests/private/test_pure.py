@@ -77,7 +77,7 @@ def test_noise_has_its_exact_probabilities(scale: Fraction, monkeypatch: pytest.
     """Every branch of the algorithm: no result is more probable than it should be, and hardly anything is lost."""
     chance = lambda part, whole: [1 - exp(-part / whole), exp(-part / whole)]  # noqa: E731
     monkeypatch.setattr(sampler, "happens", lambda bits, part, whole: bits.choose(chance(part, whole)) == 1)
-    found, lost = law_of(lambda bits: sampler.draw(bits, scale.numerator, scale.denominator), 3e-6)
+    found, lost = law_of(lambda bits: sampler.draw_one(bits, scale.numerator, scale.denominator), 3e-6)
     assert lost < 0.03
     ratio = exp(-1 / scale)
     for number in range(-6, 7):
