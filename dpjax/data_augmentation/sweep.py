@@ -17,6 +17,7 @@ from dpjax.data_augmentation.parameters import (
     build_interweaving_step,
     build_move_by,
     build_number_step,
+    build_standardised_step,
     build_summed_step,
     fit_step_size,
     fit_to_prior,
@@ -208,15 +209,21 @@ def build_summed_sweep(model: Model, likelihood: MarginalLikelihood, plan: Sweep
     if they are asked for.
     """
     assert plan.parameter_kernel is not None, "parameters that move alone are moved by a kernel"
-    centred = build_move_by(model, plan.parameter_kernel, likelihood.build())
+    log_likelihood = likelihood.build()
+    centred = build_move_by(model, plan.parameter_kernel, log_likelihood)
+    standardised = build_standardised_step(model, log_likelihood)
 
     def move(
         rng_key: Key, state: GibbsState, tuning: Tuning | None, parts: Parts | None = None
     ) -> tuple[GibbsState, GibbsInfo]:
         del parts
-        parameters, info, possible = centred(rng_key, state.parameters, tuning)
+        assert tuning is not None, "kernels move in whitened coordinates"
+        first_key, second_key = jax.random.split(rng_key) if standardised else (rng_key, rng_key)
+        parameters, info, possible = centred(first_key, state.parameters, tuning)
         finite = all_finite(parameters)
         parameters = tree_where(finite, parameters, state.parameters)
+        if standardised:
+            parameters = standardised(second_key, parameters, tuning)
         rate = jnp.asarray(getattr(info, "acceptance_rate", 1.0), float)
         num_nonfinite = (~(finite & possible)).astype(int)
         imputation = ImputationInfo(rate, jnp.zeros(0, int), jnp.zeros((), int))

@@ -18,6 +18,7 @@ from dpjax.data_augmentation.parameters.coordinates import (
 from dpjax.data_augmentation.parameters.interweaving import (
     build_enumerated_step,
     build_interweaving_step,
+    build_standardised_step,
     build_summed_step,
 )
 from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterKernel, parameter_kernel
@@ -34,6 +35,7 @@ __all__ = [
     "build_interweaving_step",
     "build_move_by",
     "build_number_step",
+    "build_standardised_step",
     "build_summed_step",
     "can_move_noise",
     "check_tuning",

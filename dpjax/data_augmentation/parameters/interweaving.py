@@ -191,19 +191,44 @@ def build_enumerated_step(
     return step
 
 
+def build_standardised_step(
+    model: Model, log_likelihood: Callable[[Parameters], Array]
+) -> Callable[[Key, Parameters, Tuning], Parameters] | None:
+    """The step ``(rng_key, parameters, tuning) -> parameters`` in standardised coordinates; None if there are none.
+
+    It leaves the prior times the likelihood invariant. Group effects on their own scale hold their standard deviation
+    where it is near zero, and standardised ones do not.
+    """
+    if not model.has("noncentred") or model.noncentred.coordinates is None:
+        return None
+
+    def step(rng_key: Key, parameters: Parameters, tuning: Tuning) -> Parameters:
+        moved, finite, _ = move_standardised(rng_key, model, tuning, parameters, log_likelihood)
+        return tree_where(finite, moved, parameters)
+
+    return step
+
+
 def move_summed(
     key: Key, model: Model, tuning: Tuning, parameters: Parameters, log_weights: Callable[[Parameters], Array]
 ) -> tuple[Parameters, Array, SliceInfo]:
-    """Parameters after elliptical moves with each record summed over its candidates, by their weights [c, n].
+    """The move of `move_standardised` with each record summed over its candidates, by their weights [c, n]."""
+
+    def log_likelihood(moved: Parameters) -> Array:
+        return jnp.sum(jax.scipy.special.logsumexp(log_weights(moved), axis=0))
+
+    return move_standardised(key, model, tuning, parameters, log_likelihood)
+
+
+def move_standardised(
+    key: Key, model: Model, tuning: Tuning, parameters: Parameters, log_likelihood: Callable[[Parameters], Array]
+) -> tuple[Parameters, Array, SliceInfo]:
+    """Parameters after elliptical moves in the coordinates of the non-centred step, under a likelihood.
 
     Also whether the density was finite before and the parameters are after [], and the reports.
     """
     own, whitening = noncentred_coordinates(model, tuning)
     vector, unravel = to_vector(own, parameters)
-
-    def log_likelihood(moved: Parameters) -> Array:
-        return jnp.sum(jax.scipy.special.logsumexp(log_weights(moved), axis=0))
-
     log_density = build_log_density(own, whitening, unravel, log_likelihood)
     start, state, info = elliptical_moves(key, log_density, whitening.whiten(vector))
     moved = own.constrain(unravel(whitening.colour(state.position)))
