@@ -51,7 +51,8 @@ class PossibleSums(NamedTuple):
     categories
         How many categories 0, ..., c - 1 a single record may have, all others being impossible; None if any may be.
     num_records
-        The number of records that the distribution is of, which must be the release's; None if it is of any.
+        The number of records that the distribution is of, which must be the release's; None if it is of any. Where each
+        record is a unit of several persons, it is their number [] or [n], which must be the model's.
     log_density_by_bin
         ``(value, counts, n) -> [m]``: what each bin adds to the log-density of values [k] in [0, 1], given its count
         [m] of n records. For a value whose log-density, given the counts of equal bins, is a sum over the bins.
@@ -72,5 +73,5 @@ class PossibleSums(NamedTuple):
     depth: Callable[[], float] = float
     whole: Callable[[int], tuple[slice, ...]] = none_whole
     categories: int | None = None
-    num_records: int | None = None
+    num_records: Array | int | None = None
     log_density_by_bin: Callable[[Array, Array, Array], Array] | None = None

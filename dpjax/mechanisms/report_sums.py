@@ -41,8 +41,9 @@ class ReportSums(Mechanism):
         The probability of a 1 of a person who counts.
     flip : [] or [d]
         The probability of a 1 of any other person.
-    n
-        The number of persons who reported, as that of the release.
+    n : [] or [n]
+        The number of persons who reported: that of the release. In a `dpjax.LocalRelease` of a count for each unit,
+        such as a school, it is the number of persons in the unit: one for all, or one for each unit.
     reports
         How many reports of each person were added up.
     permanent
@@ -56,7 +57,8 @@ class ReportSums(Mechanism):
     ------
     TypeError, ValueError
         If a probability is not strictly between 0 and 1, both are the same, or n is no whole number of at least 1. If
-        there are permanent bits of more than 1,024 persons.
+        there are permanent bits of more than 1,024 persons. A model of which units have other numbers of persons is
+        refused where both meet.
 
     Notes
     -----
@@ -75,13 +77,15 @@ class ReportSums(Mechanism):
 
     json_name: ClassVar[str | None] = "report_sums"
     integer_noise: ClassVar[bool] = True
+    parameter_axes: ClassVar[dict[str, int] | None] = {"n": 0}
 
     keep: Array | float
     flip: Array | float
-    n: int = field(metadata={"static": True})
+    n: Array | int
     reports: int = field(default=1, metadata={"static": True}, kw_only=True)
     permanent: tuple[float, float] | None = field(default=None, metadata={"static": True}, kw_only=True)
     privacy: Privacy | None = field(default=None, metadata={"static": True}, kw_only=True)
+    most: int = field(init=False, repr=False, metadata={"static": True})
 
     def __post_init__(self) -> None:
         check_privacy(self.privacy)
@@ -91,13 +95,14 @@ class ReportSums(Mechanism):
             object.__setattr__(self, name, as_floating(getattr(self, name)))
         if not is_traced(self.keep, self.flip) and np.any(np.asarray(self.keep) == np.asarray(self.flip)):
             fail("flip", f"{amount(self.flip)}, as keep", "another probability than keep", "Such bits tell nothing.")
-        object.__setattr__(self, "n", check_count("n", self.n, "Pass the number of persons who reported."))
+        object.__setattr__(self, "n", read_persons(self.n))
+        object.__setattr__(self, "most", int(np.max(self.n)))
         object.__setattr__(self, "reports", check_count("reports", self.reports))
         if self.permanent is not None:
             object.__setattr__(self, "permanent", read_permanent_bits(self.permanent))
-            if self.n > MOST_PERSONS:
+            if self.most > MOST_PERSONS:
                 remedy = "Pass the reports themselves to dpjax.releases.unary_encoding, or sums of one report each."
-                fail("n", self.n, f"at most {MOST_PERSONS:,} persons with permanent bits", remedy)
+                fail("n", self.most, f"at most {MOST_PERSONS:,} persons with permanent bits", remedy)
 
     @property
     def sums(self) -> PossibleSums:
@@ -106,7 +111,9 @@ class ReportSums(Mechanism):
 
     def _words(self) -> str:
         """Both probabilities."""
-        kept = f"each of {quantity(self.n, 'person')} reported a bit, 1 with probability {amount(self.keep)}"
+        least = int(np.min(self.n))
+        persons = quantity(self.most, "person") if least == self.most else f"{least:,} to {self.most:,} persons"
+        kept = f"each of {persons} reported a bit, 1 with probability {amount(self.keep)}"
         words = f"{kept} where they count and {amount(self.flip)} where not"
         if self.reports > 1:
             words += f", in each of {self.reports:,} reports that were added up"
@@ -124,8 +131,16 @@ class ReportSums(Mechanism):
 
     def check_value(self, argument: str, value: Array) -> None:
         """Raise unless each sum is at most n for each report."""
-        remedy, most = "Pass how many persons reported a 1 in each column.", self.n * self.reports
-        check_array(argument, value, lambda array: (array >= 0) & (array <= most), f"counts up to {most}", remedy)
+        if is_traced(self.n):
+            return
+        remedy, most = "Pass how many persons reported a 1 in each column.", np.asarray(self.n) * self.reports
+        most = most.reshape(-1, *[1] * (value.ndim - 1)) if most.ndim else most
+        expected = f"counts up to {most}" if not most.ndim else "counts up to the number of reports of each unit"
+        check_array(argument, value, lambda array: (array >= 0) & (array <= most), expected, remedy)
+
+    def _json_fields(self) -> dict[str, Any]:
+        """The arguments."""
+        return {name: value for name, value in super()._json_fields().items() if name != "most"}
 
     def _estimates(self, value: Array) -> Array:
         """The unbiased estimates of the counts [d], within 0 and n."""
@@ -136,16 +151,20 @@ class ReportSums(Mechanism):
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-probability of each sum [..., d] given its count [..., d]."""
         value, count = as_floating(value), as_floating(statistic)
-        possible = (count >= 0) & (count <= self.n)
+        possible = (count >= 0) & (count <= self._persons(value))
         inside = jnp.where(possible, count, 0)
         keep, flip = (jnp.asarray(one, value.dtype) for one in (self.keep, self.flip))
         log_density = self._log_reported if self.permanent is None else self._log_kept
         return jnp.where(possible, log_density(value, inside, keep, flip), -jnp.inf)
 
+    def _persons(self, value: Array) -> Array:
+        """The number of persons in the type of a value."""
+        return jnp.asarray(self.n, value.dtype)
+
     def _log_reported(self, total: Array, ones: Array, p: Array, q: Array) -> Array:
         """The log-probability of sums given how many persons report by `keep`."""
-        first, second = (self.reports * one for one in (ones, self.n - ones))
-        return log_binomial_sum(total, first, second, p, q, self.reports * self.n)
+        first, second = (self.reports * one for one in (ones, self._persons(total) - ones))
+        return log_binomial_sum(total, first, second, p, q, self.reports * self.most)
 
     def _log_kept(self, total: Array, count: Array, p: Array, q: Array) -> Array:
         """The same given how many count, by a sum over all numbers of permanent ones.
@@ -154,14 +173,15 @@ class ReportSums(Mechanism):
         """
         assert self.permanent is not None
         kept, flipped = (jnp.asarray(one, total.dtype) for one in self.permanent)
+        persons = self._persons(total)
 
         def add(ones: Array | int, logs: Array) -> Array:
             number = jnp.asarray(ones, total.dtype)
-            permanent = log_binomial_sum(number, count, self.n - count, kept, flipped, self.n)
-            return jnp.logaddexp(logs, permanent + self._log_reported(total, number, p, q))
+            permanent = log_binomial_sum(number, count, persons - count, kept, flipped, self.most)
+            return jnp.logaddexp(logs, permanent + self._log_reported(total, jnp.minimum(number, persons), p, q))
 
         shape = jnp.broadcast_shapes(total.shape, count.shape, p.shape, q.shape)
-        return jax.lax.fori_loop(0, self.n + 1, add, jnp.full(shape, -jnp.inf, total.dtype))
+        return jax.lax.fori_loop(0, self.most + 1, add, jnp.full(shape, -jnp.inf, total.dtype))
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-probability [] of the sums [d] given the counts [d]."""
@@ -169,22 +189,23 @@ class ReportSums(Mechanism):
 
     def _tabulated(self, value: Array) -> Mechanism:
         """A table of the log-probabilities of the sums [d] given all counts; itself if the table were large."""
-        if self.n > MOST_TABULATED:
+        if self.most > MOST_TABULATED:
             return self
-        counts, columns = jnp.arange(self.n + 1, dtype=value.dtype), at_coordinates(self, slice(None))
+        counts, columns = jnp.arange(self.most + 1, dtype=value.dtype), at_coordinates(self, slice(None))
         return Tabulated(jnp.arange(len(value)), columns.log_density_terms(value[:, None], counts[None]))
 
     def sample(self, key: Key, statistic: Array) -> Array:
         """The sums [d] of the bits given the counts [d]."""
         counts = as_floating(statistic)
-        whole = jnp.clip(jnp.round(counts), 0, self.n).astype(int)
+        persons = jnp.asarray(self.n, jnp.result_type(int))
+        whole = jnp.clip(jnp.round(counts).astype(int), 0, persons)
         report_key, permanent_key = (key, key) if self.permanent is None else jax.random.split(key)
         if self.permanent is not None:
-            whole = self._draw(permanent_key, whole, self.n, *self.permanent)
-        ones = self._draw(report_key, self.reports * whole, self.reports * self.n, self.keep, self.flip)
+            whole = self._draw(permanent_key, whole, persons, *self.permanent)
+        ones = self._draw(report_key, self.reports * whole, self.reports * persons, self.keep, self.flip)
         return ones.astype(counts.dtype)
 
-    def _draw(self, key: Key, first: Array, number: int, p: Any, q: Any) -> Array:
+    def _draw(self, key: Key, first: Array, number: Array, p: Any, q: Any) -> Array:
         """How many of a number are 1, of which the first are so with probability p and the others with q."""
         key_kept, key_flipped = jax.random.split(key)
         kept = draw_binomial(key_kept, first, jnp.broadcast_to(p, first.shape))
@@ -233,6 +254,17 @@ def promised(keep: Any, flip: Any, sums: ProtectedSums) -> float:
     if sums.num_bins is not None:
         return float(np.max(ones) + np.max(zeros))
     return float(np.max(np.maximum(ones, zeros))) * sums.sensitivity(1)
+
+
+def read_persons(n: Any) -> Array | int:
+    """How many persons reported, in all or in each unit [n], or an error."""
+    if is_traced(n) or np.ndim(n) == 0:
+        return check_count("n", n, "Pass the number of persons who reported.")
+    expected, remedy = "whole numbers of at least 1, one for each unit", "Pass the number of persons in each unit."
+    check_array("n", n, lambda array: (array >= 1) & (array == np.round(array)), expected, remedy)
+    if np.ndim(n) != 1:
+        fail("n", f"shape {list(np.shape(n))}", expected, remedy)
+    return jnp.asarray(np.asarray(n).astype(int))
 
 
 def read_permanent_bits(permanent: Any) -> tuple[float, float]:

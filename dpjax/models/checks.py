@@ -16,6 +16,7 @@ from dpjax.models.arguments import is_numeric
 from dpjax.models.data_sets import check_names_free
 from dpjax.models.integer_noise import check_integer_noise
 from dpjax.models.losses import check_losses
+from dpjax.models.persons import check_persons
 from dpjax.models.simulation import position_shapes
 from dpjax.models.unconstrained import mixing
 from dpjax.release.base import is_release
@@ -286,9 +287,9 @@ def check_fit(model: Model, release: Any) -> None:
     ------
     TypeError, ValueError
         If model and release are swapped, or a function of the model has a wrong shape. If the statistic or the channel
-        does not accept the records, or the numbers of records differ. If a table has categories that no record of the
-        model takes, or integer noise is added to real numbers. If coefficients were fitted by a loss that is not convex
-        on its records.
+        does not accept the records, or the numbers of records differ, or those of the persons in each unit. If a table
+        has categories that no record of the model takes, or integer noise is added to real numbers. If coefficients
+        were fitted by a loss that is not convex on its records.
     """
     if not is_release(release):
         fail("release", name_of(release), "a Release or LocalRelease", "Pass (model, release).", error=TypeError)
@@ -304,6 +305,7 @@ def check_fit(model: Model, release: Any) -> None:
     for part in release.parts:
         check_level_names(model, part)
         check_channel(model, part)
+    check_persons(model, release)
     check_integer_noise(model, release)
 
 

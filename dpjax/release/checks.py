@@ -104,9 +104,16 @@ def check_number(n: Any, mechanism: Any, statistic: Any) -> None:
     if getattr(statistic, "is_of_whole_data", False):
         return
     for part, _ in mechanism.parts or ((mechanism, None),):
-        if part.sums.num_records not in (None, n):
+        own = part.sums.num_records
+        if own is None or is_traced(own):
+            continue
+        if np.ndim(own):
+            given = f"one sum, by {name_of(part._innermost)} of n = {describe_array(own)}"
+            remedy = "Pass one count for each unit to dpjax.LocalRelease, or one n."
+            fail("mechanism", given, "the number of all records", remedy)
+        if own != n:
             remedy = "Pass the number of records that the value is of, to the mechanism and as n."
-            fail("n", repr(n), f"{part.sums.num_records}, as {name_of(part._innermost)} has", remedy)
+            fail("n", repr(n), f"{own}, as {name_of(part._innermost)} has", remedy)
 
 
 def check_value(argument: str, value: Array, mechanism: Any) -> None:

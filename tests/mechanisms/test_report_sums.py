@@ -118,6 +118,24 @@ def test_large_numbers(n: int) -> None:
     np.testing.assert_allclose(found, stats.norm.logpdf(value, mean, deviation), atol=2e-3 if n < 10**7 else 2e-4)
 
 
+@pytest.mark.parametrize("permanent", [None, (0.8, 0.1)])
+def test_each_unit_has_its_persons(permanent: tuple[float, float] | None) -> None:
+    """Densities, draws and JSON text; only one number was taken, that of the largest unit for instance."""
+    sizes, counts = np.array([6, 2, 4]), np.array([2, 2, 0])
+    channel = ReportSums(KEEP, FLIP, sizes, reports=2, permanent=permanent)
+    release = dpjax.LocalRelease([5, 3, 0], channel, "y")
+    records = {"y": jnp.asarray(counts)}
+    laws = [by_hand(n, count, 2, permanent) for n, count in zip(sizes, counts, strict=True)]
+    expected = np.log([law[value] for law, value in zip(laws, (5, 3, 0), strict=True)])
+    np.testing.assert_allclose(release.log_densities(records), expected, rtol=1e-4)
+    drawn = jax.vmap(lambda key: release.sample(key, records).values)(jax.random.split(jax.random.key(3), 4_000))
+    for law, own in zip(laws, np.asarray(drawn).T, strict=True):
+        mean, square = law @ np.arange(len(law)), law @ np.arange(len(law)) ** 2
+        assert abs(own.mean() - mean) < 4.5 * np.sqrt((square - mean**2) / 4_000)
+    assert dpjax.from_json(release.to_json()).channel == channel
+    assert "each of 2 to 6 persons reported" in dpjax.describe(release)
+
+
 def test_draws() -> None:
     mechanism, count = ReportSums(KEEP, 0.1, 9), jnp.full(20_000, 6.0)
     drawn = np.asarray(jax.jit(mechanism.sample)(jax.random.key(1), count))
@@ -305,6 +323,18 @@ BAD = {
     "flip of text": (lambda: ReportSums(0.5, "a", 5), "flip"),
     "the same twice": (lambda: ReportSums(0.3, 0.3, 5), "flip"),
     "no persons": (lambda: ReportSums(0.5, 0.3, 0), "n"),
+    "no persons in a unit": (lambda: ReportSums(0.5, 0.3, [4, 0]), "n"),
+    "half a person in a unit": (lambda: ReportSums(0.5, 0.3, [4, 1.5]), "n"),
+    "a table of persons": (lambda: ReportSums(0.5, 0.3, [[4, 1]]), "n"),
+    "more reports than persons of the unit": (
+        lambda: dpjax.LocalRelease([3, 2], ReportSums(0.5, 0.3, [4, 1]), "y"),
+        "values",
+    ),
+    "three units of two": (lambda: dpjax.LocalRelease([3, 1, 2], ReportSums(0.5, 0.3, [4, 1]), "y"), r"channel\.n"),
+    "units in one sum": (
+        lambda: dpjax.Release([3, 1], ReportSums(0.5, 0.3, [4, 1]), dpjax.statistics.cells("cell", 2), 5),
+        "mechanism",
+    ),
     "sums above n": (lambda: releases.unary_encoding_sums([13, 1], keep=0.7, flip=0.2, n=12), "sums"),
     "negative sums": (lambda: releases.unary_encoding_sums([-1, 1], keep=0.7, flip=0.2, n=12), "sums"),
     "fractions": (lambda: releases.randomized_response_counts([1.5, 1], keep=0.7), "counts"),
