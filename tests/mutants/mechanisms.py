@@ -269,8 +269,8 @@ MUTANTS = (
     Mutant(
         "The other persons' bits are kept like those of the persons who count",
         "mechanisms/report_sums.py",
-        "log_binomial_sum(total, first, second, p, q, self.reports * self.n)",
-        "log_binomial_sum(total, first, second, p, p, self.reports * self.n)",
+        "log_binomial_sum(total, first, second, p, q, self.reports * self.most)",
+        "log_binomial_sum(total, first, second, p, p, self.reports * self.most)",
         ("mechanisms/test_report_sums.py",),
     ),
     Mutant(

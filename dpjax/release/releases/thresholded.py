@@ -40,8 +40,9 @@ def thresholded(
         Their published noisy counts, all at least the threshold.
     all_keys
         All keys that could have been published, at most 100,000: key j is category j of the record field. Or their
-        number, if those that were not published have no names: then ``keys[j]`` is category j, and the others
-        follow.
+        number. Published keys that are whole numbers are then the categories themselves, from 0 on. Other keys are
+        names: ``keys[j]`` is category j, and those that were not published follow. Descriptions and summaries show the
+        names.
     mechanism
         The noise, with one scale or one for each of all keys, in their order.
     threshold
@@ -65,7 +66,8 @@ def thresholded(
     Raises
     ------
     TypeError, ValueError
-        If keys are repeated, not among all keys or not as many as values; values lie below the threshold; the noise has
+        If keys are repeated, not among all keys or not as many as values; whole numbers are not below the number of all
+        keys, or beside names; values lie below the threshold; the noise has
         no known tails; or `dpjax.Release` refuses its part.
 
     Examples
@@ -77,7 +79,7 @@ def thresholded(
     [19.0, 25.0, 19.0]
     """
     check_flag("only_present", only_present, "Say whether keys that no record has were left out from the start.")
-    places, size = place_keys(keys, all_keys)
+    places, size, names = place_keys(keys, all_keys)
     check_number("threshold", threshold)
     check_array("threshold", threshold, np.isfinite, "a finite number", "Pass the least value that was published.")
     check_mechanism("mechanism", mechanism, (size,))
@@ -87,22 +89,47 @@ def thresholded(
     value[places] = check_values(values, len(places), float(threshold))
     censored = Censored(mechanism, lower=jnp.asarray(lower))
     chosen = PartitionSelection(censored) if only_present else censored
-    return Release(jnp.asarray(value), chosen, cells(field, size), n)
+    return Release(jnp.asarray(value), chosen, cells(field, size, names), n)
 
 
-def place_keys(keys: Iterable[Hashable], all_keys: Iterable[Hashable] | int) -> tuple[list[int], int]:
-    """The categories of the published keys, and the number of all."""
+def place_keys(
+    keys: Iterable[Hashable], all_keys: Iterable[Hashable] | int
+) -> tuple[list[int], int, tuple[str, ...] | None]:
+    """The categories of the published keys, the number of all, and their names; None where keys are codes."""
     published = as_categories("keys", keys)
     if isinstance(all_keys, (int, np.integer)):
         size = check_size(check_count("all_keys", all_keys))
         if len(published) > size:
             fail("all_keys", size, f"at least the {len(published)} published", "Count the published keys too.")
-        return list(published.values()), size
+        if are_codes(published, size):
+            return [int(key) for key in published], size, None  # type: ignore[call-overload]
+        others = [f"unpublished {place}" for place in range(len(published), size)]
+        return list(published.values()), size, names_of([*published, *others])
     categories = as_categories("all_keys", all_keys)
     missing = next((key for key in published if key not in categories), None)
     if missing is not None:
         fail("keys", repr(missing), "keys among all_keys", "List every key that could have been published.")
-    return [categories[key] for key in published], check_size(len(categories))
+    return [categories[key] for key in published], check_size(len(categories)), names_of(list(categories))
+
+
+def are_codes(keys: Iterable[Hashable], size: int) -> bool:
+    """Whether keys are categories 0, ..., size - 1, or an error if some are whole numbers and not all are categories.
+
+    Without any key they are.
+    """
+    whole = [isinstance(key, (int, np.integer)) and not isinstance(key, bool) for key in keys]
+    inside = [of_key and 0 <= key < size for of_key, key in zip(whole, keys, strict=True)]  # type: ignore[operator]
+    if any(whole) and not all(inside):
+        given = f"{next(key for key, one in zip(keys, inside, strict=True) if not one)!r} beside all_keys = {size}"
+        remedy = "List all keys as all_keys, or pass names as texts."
+        fail("keys", given, f"whole numbers from 0 to {size - 1}, or names", remedy)
+    return all(whole)
+
+
+def names_of(keys: list[Hashable]) -> tuple[str, ...]:
+    """The texts of keys, which differ as the keys do."""
+    names = tuple(",".join(map(str, key)) if isinstance(key, tuple) else str(key) for key in keys)
+    return names if len(set(names)) == len(names) else tuple(f"{key!r} ({place})" for place, key in enumerate(keys))
 
 
 def as_categories(argument: str, keys: Iterable[Hashable]) -> dict[Hashable, int]:

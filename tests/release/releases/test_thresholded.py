@@ -153,7 +153,7 @@ def test_thresholds_between_whole_numbers():
 def test_keys_without_names():
     release = thresholded(["x", "y"], [4.0, 9.0], 4, Laplace(SCALE), 2.0, n=N)
     np.testing.assert_allclose(release.value, [4, 9, 2, 2], rtol=1e-6)
-    assert release.statistic == statistics.cells("cell", 4)
+    assert release.statistic == statistics.cells("cell", levels=["x", "y", "unpublished 2", "unpublished 3"])
     nothing = thresholded([], [], 4, Laplace(SCALE), 2.0, n=N, field="page")
     np.testing.assert_allclose(nothing.value, [2] * 4, rtol=1e-6)
     assert nothing.statistic == statistics.cells("page", 4)
@@ -166,6 +166,33 @@ def test_keys_of_any_kind_in_any_order():
     np.testing.assert_array_equal(release.value, [3, 5, 9])
     numbers = thresholded(np.array([30, 10]), [9, 5], np.array([10, 20, 30]), DiscreteLaplace(scale), 4, n=N)
     np.testing.assert_array_equal(numbers.value, [5, 3, 9])
+
+
+def test_whole_keys_below_their_number_are_categories():
+    """They were taken for names: of keys 0, 3, 4, 7, 9 of twelve, 3 became category 1, and its share was another's."""
+    keys, values = [0, 3, 4, 7, 9], [40, 11, 25, 31, 18]
+    release = thresholded(np.array(keys), values, 12, DiscreteLaplace(SCALE), 10, n=150)
+    expected = np.full(12, 9.0)
+    expected[keys] = values
+    np.testing.assert_array_equal(release.value, expected)
+    listed = thresholded(keys, values, range(12), DiscreteLaplace(SCALE), 10, n=150)
+    np.testing.assert_array_equal(listed.value, expected)
+    counts = np.array([41, 10, 4, 0, 26, 3, 6, 30, 2, 19, 9, 0])
+    laplace = stats.dlaplace(1 / SCALE)
+    terms = np.where(expected == 9, laplace.logcdf(9 - counts), laplace.logpmf(expected - counts))
+    found = release.log_density(jnp.asarray(counts, release.value.dtype))
+    np.testing.assert_allclose(found, terms.sum(), rtol=1e-5)
+
+
+def test_keys_are_named():
+    """By none of them it could be seen which key is which category."""
+    release = thresholded(["x", "y"], [4, 9], 3, DiscreteLaplace(SCALE), 2, n=N)
+    assert "`cell` (x, y, unpublished 2)" in dpjax.describe(release)
+    assert release.level_names == {"cell": ("x", "y", "unpublished 2")}
+    pairs = thresholded([("de", 3)], [4], [("de", 3), ("fr", 1)], DiscreteLaplace(SCALE), 2, n=N)
+    assert pairs.level_names == {"cell": ("de,3", "fr,1")}
+    alike = thresholded([1], [4], [1, "1"], DiscreteLaplace(SCALE), 2, n=N)
+    assert alike.level_names == {"cell": ("1 (0)", "'1' (1)")}
 
 
 @pytest.mark.parametrize(("kind", "only_present"), CASES)
@@ -217,6 +244,9 @@ def test_tables_are_parts_of_joint_releases():
         ({"all_keys": 1}, "all_keys"),
         ({"all_keys": 100_001}, "all_keys"),
         ({"all_keys": 2.0}, "all_keys"),
+        ({"all_keys": 12, "keys": [3, 12], "values": [3, 3]}, "keys"),
+        ({"all_keys": 12, "keys": [-1], "values": [3]}, "keys"),
+        ({"all_keys": 12, "keys": [3, "b"], "values": [3, 3]}, "keys"),
         ({"all_keys": 2, "keys": ["a", "b", "c"], "values": [3, 3, 3]}, "all_keys"),
         ({"mechanism": dpjax.Exact()}, "mechanism"),
         ({"mechanism": 2.0}, "mechanism"),
