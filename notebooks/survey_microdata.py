@@ -66,8 +66,8 @@ confidential = least_squares(ill, income, wellbeing)
 # %% [markdown]
 # ## The release and the model
 #
-# `Microdata` names the channel of each column. `Exact` is that of what is known, and NaN is a missing value. The model is one of
-# whole people, and does not know of the noise.
+# `Microdata` names the channel of each column. `Exact` is that of what is known. The model is one of whole people, and does not know
+# of the noise.
 
 # %%
 people = dpjax.Microdata(
@@ -75,7 +75,8 @@ people = dpjax.Microdata(
         "ill": (reported_ill, dpjax.RandomizedResponse(keep=0.8, num_categories=2)),
         "income": (reported_income, dpjax.Gaussian(0.7)),
         "wellbeing": (wellbeing, dpjax.Exact()),
-    }
+    },
+    missing={"income": ~complete},
 )
 print(dpjax.describe(people))
 

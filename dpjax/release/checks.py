@@ -188,7 +188,12 @@ def _warn_of_first(problems: Iterator[str | None]) -> None:
     problem = next(filter(None, problems), None)
     if problem:
         text = f"The release has {problem}. Call jax.config.update('jax_enable_x64', True) first."
-        warnings.warn(text, PrecisionWarning, stacklevel=_calls_below_the_user())
+        warn_at_the_call(text, PrecisionWarning)
+
+
+def warn_at_the_call(text: str, kind: type[Warning] = UserWarning) -> None:
+    """Warn at the call from outside of this package."""
+    warnings.warn(text, kind, stacklevel=_calls_below_the_user())
 
 
 def _calls_below_the_user() -> int:

@@ -9,7 +9,7 @@ from dpjax._util.validation import describe, fail, is_traced, name_of
 from dpjax.base import Array
 from dpjax.mechanisms.base import as_mechanism, is_mechanism
 
-__all__ = ["part_name", "split_parts"]
+__all__ = ["check_withheld", "part_name", "split_parts"]
 
 
 def part_name(name: str, place: int) -> str:
@@ -39,6 +39,38 @@ def split_parts(fields: dict[str, Any], masks: dict[str, Array]) -> tuple[dict[s
             split[key] = FieldPart(name, values, channel, levels)
             missing[key] = absent | masks[name] if name in masks else absent
     return split, missing
+
+
+def check_withheld(fields: dict[str, Any], missing: dict[str, Array]) -> None:
+    """Raise if one part of a field is of withheld values alone, and no noisy value of another is below the limit.
+
+    The value then decides who is in which part, and each part says too little: that a value was rounded, say, but not
+    that it was large enough to be published.
+    """
+    if is_traced((fields, missing)):
+        return
+    seen = {key: ~np.asarray(missing.get(key, np.zeros(part.n, bool))) for key, part in fields.items()}
+    for key, part in fields.items():
+        if not part.channel.sums.reveals or part.values.ndim > 1 or not seen[key].any():
+            continue
+        least, most = (np.asarray(end)[seen[key]] for end in part.possible_ends())
+        others = {
+            other: np.asarray(one.values)[seen[other]]
+            for other, one in fields.items()
+            if one.field == part.field and other != key and one.values.ndim == 1 and not one.channel.sums.known
+        }
+        for other, values in others.items():
+            apart = values.size and not np.any(seen[key] & seen[other])
+            if apart and np.all(least < most) and np.min(values) > np.max(most):
+                limit = np.max(most) + 1
+                given = (
+                    f"one part of values below {limit:g} that were withheld, and one of values of at least {limit:g}"
+                )
+                remedy = (
+                    "Pass one channel that has the noise and withholds: dpjax.releases.thresholded_units for noise "
+                    "that is added, else a mechanism of your own."
+                )
+                fail(f"fields[{part.field!r}]", given, "parts of people, whatever their values are", remedy)
 
 
 class FieldPart(tuple[Any, Any, Any]):

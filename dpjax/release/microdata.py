@@ -18,7 +18,8 @@ from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.numerics import tree_where
 from dpjax.release import json
 from dpjax.release.base import PrivateRelease
-from dpjax.release.field_parts import FieldPart, split_parts
+from dpjax.release.checks import warn_at_the_call
+from dpjax.release.field_parts import FieldPart, check_withheld, split_parts
 from dpjax.release.fields import FieldValues
 from dpjax.release.levels import to_codes
 from dpjax.release.printing import Described
@@ -45,9 +46,12 @@ class Microdata(Described):
         field's categories may follow as a third, as ``levels`` of `dpjax.LocalRelease`. A field may be released of some
         people in one way and of others in another, or more than once. Then pass a list of such tuples, with a mask [n]
         as the third entry. It is True for each person of whom this part was released. Names then follow as the fourth.
+        Who is in which part must not depend on the value itself.
     missing
         By the name of a field: which of its values are missing, bool [n]. A value of NaN is missing, too, whatever the
-        channel. What stands in the place of another missing value is not read.
+        channel. What stands in the place of another missing value is not read. Values are taken to be missing at
+        random: whether one is missing does not depend on the value itself. For values that were withheld by a rule,
+        such as those below a limit, there are mechanisms.
     summed
         A release of a sum over the same records, or None. `dpjax.joint` joins the two.
     num_others
@@ -58,7 +62,13 @@ class Microdata(Described):
     ------
     TypeError, ValueError
         If the fields are no dict of pairs or lists of parts; their numbers of records differ; or values are not
-        possible for their channel.
+        possible for their channel. Or if one part of a field is of withheld values alone, and no value of another one
+        lies below the limit: then the value decides on the part.
+
+    Warns
+    -----
+    UserWarning
+        If values are NaN of which `missing` does not say that they are missing.
 
     Notes
     -----
@@ -71,7 +81,8 @@ class Microdata(Described):
     --------
     >>> import dpjax
     >>> kept = dpjax.RandomizedResponse(keep=0.75, num_categories=2)
-    >>> people = Microdata({"label": ([0, 1, 1], kept), "y": ([0.3, float("nan"), 1.1], dpjax.Exact())})
+    >>> gaps = {"y": [False, True, False]}
+    >>> people = Microdata({"label": ([0, 1, 1], kept), "y": ([0.3, float("nan"), 1.1], dpjax.Exact())}, gaps)
     >>> people.n, people.missing["y"].tolist()
     (3, [False, True, False])
 
@@ -104,11 +115,13 @@ class Microdata(Described):
             if field.n != self.n:
                 given, expected = f"{field.n} values", f"{self.n}, as of fields[{next(iter(self.fields))!r}]"
                 fail(f"values of fields[{name!r}]", given, expected, "Pass one value for each record.")
+        check_withheld(self.fields, self.missing)
         others = check_count("num_others", self.num_others, least=0)
         if self.summed is not None:
             check_sum(self.summed, self.n - others)
         elif others:
             fail("num_others", describe(others), "0 without a sum", "Leave it out.")
+        warn_of_gaps(self.fields, masks, self.missing)
 
     @property
     def n(self) -> int:
@@ -370,6 +383,23 @@ def fill_gaps(name: str, values: Any, channel: Any, mask: Array | None) -> tuple
     # Whole numbers with gaps come as floats from most tables.
     is_coded = hasattr(as_mechanism(channel), "num_categories") and np.all(filled == np.round(filled))
     return filled.astype(int) if is_coded else filled, jnp.asarray(gaps)
+
+
+def warn_of_gaps(fields: dict[str, FieldValues], said: dict[str, Array], found: dict[str, Array]) -> None:
+    """Say what is assumed of values that are NaN, where masks that were given do not say that they are missing."""
+    if is_traced(found):
+        return
+    unsaid = {
+        fields[name].field: int(np.sum(np.asarray(mask) & ~np.asarray(said.get(name, False))))
+        for name, mask in found.items()
+    }
+    gaps = [f"{number} of {name!r}" for name, number in unsaid.items() if number]
+    if gaps:
+        warn_at_the_call(
+            f"fields: values that are NaN, {', '.join(gaps)}, are taken to be missing at random: whether one is "
+            "missing does not depend on the value. If so, pass missing={field: mask}. If they were withheld by a rule, "
+            "pass the rule: dpjax.releases.suppressed_units or thresholded_units, or dpjax.mechanisms.Censored noise."
+        )
 
 
 def as_numbers(values: Any) -> np.ndarray | None:

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 import dpjax
 from dpjax.release.microdata import Microdata
@@ -165,3 +165,57 @@ def test_bad_parts_are_refused(kind):
     fields, argument = BAD[kind]
     with pytest.raises((TypeError, ValueError), match=rf"^{argument}: given .*; expected .*\. "):
         Microdata(fields)
+
+
+COUNTS = np.arange(60)
+UNITS = 400
+BASE, LIMIT = 3, 6
+
+
+def rounded_and_withheld() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A covariate and counts, made up, and what is published: rounded at random to multiples of 3, NaN below 6."""
+    rng = np.random.default_rng(7)
+    x = rng.uniform(-1.5, 1.5, UNITS)
+    y = rng.poisson(np.exp(1.9 + 0.6 * x))
+    down = y - y % BASE
+    rounded = down + BASE * (rng.random(UNITS) < y % BASE / BASE)
+    return x, y, np.where(rounded < LIMIT, np.nan, rounded)
+
+
+def modes(x: np.ndarray, released: np.ndarray) -> np.ndarray:
+    """Where a and b of Poisson(exp(a + b x)) have their largest likelihood, given log-densities [unit, count]."""
+
+    def minus(at: np.ndarray) -> float:
+        of_count = stats.poisson.logpmf(COUNTS, np.exp(at[0] + at[1] * x)[:, None])
+        return -float(special.logsumexp(of_count + released, axis=1).sum())
+
+    return np.asarray(optimize.minimize(minus, np.array([2.0, 0.5]), method="Nelder-Mead", tol=1e-8).x)
+
+
+def test_parts_that_the_value_decides_on_are_refused():
+    """Their likelihood was wrong in silence: by sums over all counts, b is off by more than its standard error."""
+    x, _, published = rounded_and_withheld()
+    gone = np.isnan(published)
+    distance = np.abs(published[:, None] - COUNTS)
+    rounding = np.maximum(1 - distance / BASE, 0.0)
+    below = sum(np.maximum(1 - np.abs(low - COUNTS) / BASE, 0.0) for low in range(0, LIMIT, BASE))
+    with np.errstate(divide="ignore"):
+        right = np.log(np.where(gone[:, None], below, rounding))
+        parts = np.log(np.where(gone[:, None], COUNTS < LIMIT, rounding))
+    assert modes(x, right)[1] - modes(x, parts)[1] > 0.02
+    released = np.where(gone, 0, published)
+    withheld = (np.full(UNITS, -1.0), dpjax.mechanisms.PrimarySuppression(LIMIT), gone)
+    with pytest.raises(ValueError, match=r"^fields\['y'\]: given one part of values below 6 that were withheld, and"):
+        Microdata({"y": [(released, dpjax.mechanisms.RandomRounding(BASE), ~gone), withheld]})
+
+
+def test_parts_of_people_may_be_withheld():
+    """Refused are neither exact values beside withheld ones, nor a part that has both, nor noisy values below."""
+    below_six = dpjax.mechanisms.PrimarySuppression(LIMIT)
+    first = np.array([True, True, False, False])
+    for values, channel, seen in (
+        ([9, 12, 0, 0], EXACT, [-1.0, -1.0, -1.0, -1.0]),
+        ([9, 12, 0, 0], dpjax.mechanisms.RandomRounding(BASE), [-1.0, -1.0, -1.0, 8.0]),
+        ([9, 3, 0, 0], dpjax.mechanisms.RandomRounding(BASE), [-1.0, -1.0, -1.0, -1.0]),
+    ):
+        assert Microdata({"y": [(values, channel, first), (seen, below_six, ~first)]}).n == 4

@@ -17,7 +17,9 @@ KEEP = dpjax.RandomizedResponse(keep=0.75, num_categories=2)
 EXACT = dpjax.Exact()
 NAN = float("nan")
 FIELDS = {"label": ([0, 1, 1], KEEP), "income": ([0.5, NAN, 2.0], dpjax.Gaussian(0.5)), "y": ([1.0, NAN, 3.0], EXACT)}
-PEOPLE = Microdata(FIELDS, missing={"label": np.array([False, False, True])})
+SECOND = [False, True, False]
+MISSING = {"label": np.array([False, False, True]), "income": np.array(SECOND), "y": np.array(SECOND)}
+PEOPLE = Microdata(FIELDS, missing=MISSING)
 RECORDS = {"label": jnp.array([0, 0, 1]), "income": jnp.array([0.0, 1.0, 2.0]), "y": jnp.array([1.0, 7.0, 3.0])}
 TOTAL = dpjax.Release([2.0], dpjax.Laplace(1.0), dpjax.statistics.total("label", 0.0, 1.0), 3)
 
@@ -46,16 +48,30 @@ def test_densities_over_possible_values():
 
 
 def test_the_spelling_by_local_release_is_the_same():
-    other = dpjax.LocalRelease(FIELDS, missing={"label": [False, False, True]})
+    other = dpjax.LocalRelease(FIELDS, missing={"label": [False, False, True], "income": SECOND, "y": SECOND})
     assert isinstance(other, Microdata)
     assert jax.tree.structure(other) == jax.tree.structure(PEOPLE)
     np.testing.assert_array_equal(other.observed, PEOPLE.observed)
 
 
 def test_codes_with_gaps_may_come_as_floats():
-    release = Microdata({"label": ([0.0, NAN, 1.0], KEEP)})
+    release = Microdata({"label": ([0.0, NAN, 1.0], KEEP)}, {"label": np.array(SECOND)})
     assert jnp.issubdtype(release.fields["label"].values.dtype, jnp.integer)
     assert release.missing["label"].tolist() == [False, True, False]
+
+
+def test_what_is_assumed_of_nan_is_said_once_at_the_call():
+    """Values below a limit of detection were taken to be missing at random without a word."""
+    words = (
+        r"^fields: values that are NaN, 1 of 'income', 1 of 'y', are taken to be missing at random: .*Censored noise\.$"
+    )
+    with pytest.warns(UserWarning, match=words) as found:
+        people = Microdata(FIELDS, missing={"label": MISSING["label"]})
+    assert [one.filename for one in found] == [__file__]
+    dpjax.joint(people, TOTAL).sample(jax.random.key(0), RECORDS)  # the masks of which say so
+    dpjax.from_json(people.to_json())
+    with pytest.warns(UserWarning, match=r"^fields: values that are NaN, 1 of 'label', are"):
+        Microdata({"label": (["no", None, "yes"], KEEP, ["no", "yes"])})
 
 
 def test_a_sample_keeps_gaps_and_exact_values():
@@ -102,14 +118,15 @@ def test_the_density_of_a_sum_is_added_once():
 
 def test_local_releases_join_field_by_field():
     labels = dpjax.LocalRelease([0, 1, 1], KEEP, field="label")
-    both = dpjax.joint(labels, Microdata({"y": FIELDS["y"]}), TOTAL)
+    both = dpjax.joint(labels, Microdata({"y": FIELDS["y"]}, {"y": MISSING["y"]}), TOTAL)
     assert list(both.fields) == ["label", "y"]
     assert both.missing["y"].tolist() == [False, True, False]
     assert both.summed is TOTAL
 
 
 def test_the_description_names_gaps_and_what_is_not_hidden():
-    text = dpjax.describe(dpjax.joint(Microdata({"label": ([0, 1, 1], KEEP), "y": FIELDS["y"]}), TOTAL))
+    people = Microdata({"label": ([0, 1, 1], KEEP), "y": FIELDS["y"]}, {"y": MISSING["y"]})
+    text = dpjax.describe(dpjax.joint(people, TOTAL))
     assert "2 fields of n = 3 records." in text
     assert "`y`: none, these are exact; missing in 1 record." in text
     assert "ε = 1.099" in text
@@ -198,6 +215,7 @@ def test_codes_without_a_list_of_values_are_refused_beside_exact_fields():
         def discrete_support(self):
             return None
 
-    release = Microdata({"label": ([0, 1, 1], EXACT), "y": FIELDS["y"]}, missing={"label": [True, False, False]})
+    gaps = {"label": [True, False, False], "y": SECOND}
+    release = Microdata({"label": ([0, 1, 1], EXACT), "y": FIELDS["y"]}, missing=gaps)
     with pytest.raises(ValueError, match=r"^model: given .*'label'.*; expected .*\. .+\.$"):
         dpjax.sample(jax.random.key(0), Unlisted(), release)

@@ -48,7 +48,8 @@ def test_names_are_described_written_and_kept_by_copies():
 
 
 def test_a_missing_name_is_a_missing_value():
-    people = dpjax.Microdata({"school": (["high", None, "low"], ANSWER, NAMES), "y": ([1.0, 2.0, 3.0], dpjax.Exact())})
+    fields = {"school": (["high", None, "low"], ANSWER, NAMES), "y": ([1.0, 2.0, 3.0], dpjax.Exact())}
+    people = dpjax.Microdata(fields, {"school": np.array([False, True, False])})
     assert people.missing["school"].tolist() == [False, True, False]
     assert people.observed[:, 0].tolist()[::2] == [2.0, 0.0]
     again = dpjax.from_json(people.to_json())

@@ -40,6 +40,8 @@ def estimates(values: Any, standard_errors: Any, field: str = "y") -> LocalRelea
 
     Notes
     -----
+    Whether a unit has an estimate must not depend on the estimate.
+
     Intervals of 95 % have standard errors of their width over 3.92. Privacy noise on an estimate adds its variance.
 
     Examples
@@ -61,4 +63,8 @@ def estimates(values: Any, standard_errors: Any, field: str = "y") -> LocalRelea
     spread = np.where(absent, 1.0, errors) if errors.ndim else errors
     check_positive("standard_errors", spread, "Pass NaN in the place of an estimate without one.")
     channel = Gaussian(jnp.asarray(spread, jnp.result_type(float)) if errors.ndim else float(errors))
-    return Microdata({field: (array, channel)}) if absent.any() else LocalRelease(jnp.asarray(array), channel, field)
+    return (
+        Microdata({field: (array, channel)}, {field: absent})
+        if absent.any()
+        else LocalRelease(jnp.asarray(array), channel, field)
+    )

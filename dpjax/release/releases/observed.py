@@ -23,8 +23,8 @@ def with_observed(release: Release, records: dict[str, Any]) -> Microdata:
     release
         The sum over n people, of whom nothing else is known.
     records
-        The known records of m other people: fields [m, ...], NaN where a value is missing. Fields of the model that are
-        not among them are unknown.
+        The known records of m other people: fields [m, ...], NaN where a value is missing at random. Fields of the model
+        that are not among them are unknown.
 
     Returns
     -------
@@ -53,7 +53,8 @@ def with_observed(release: Release, records: dict[str, Any]) -> Microdata:
     known = {name: read_field(f"records[{name!r}]", leaf, remedy) for name, leaf in records.items()}
     num_others = len(next(iter(known.values())))
     fields = {name: (np.concatenate([np.repeat(leaf[:1], n, axis=0), leaf]), Exact()) for name, leaf in known.items()}
-    gaps = {name: np.arange(n + len(leaf)) < n for name, leaf in known.items()}
+    absent = {name: np.isnan(leaf.astype(float)).reshape(len(leaf), -1).all(axis=1) for name, leaf in known.items()}
+    gaps = {name: np.concatenate([np.ones(n, bool), mask]) for name, mask in absent.items()}
     return Microdata(fields, gaps, release, num_others)
 
 

@@ -8,10 +8,14 @@ import numpy as np
 from dpjax._util.validation import describe, fail
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms import PrimarySuppression
+from dpjax.release.checks import warn_at_the_call
 from dpjax.release.summed import Release
 
 CODE = -1.0
 """What stands for a gap: no count is negative."""
+
+BY_CHANCE = 1e-6
+"""The probability at which counts are no longer all multiples of a number by chance."""
 
 
 def suppressed(value: Array, statistic: Statistic, limit: int, n: Any, *, least: int = 0) -> Release:
@@ -41,6 +45,11 @@ def suppressed(value: Array, statistic: Statistic, limit: int, n: Any, *, least:
         If the value holds anything but counts and NaN, a count that would have been suppressed among them, or
         `dpjax.Release` refuses its part.
 
+    Warns
+    -----
+    UserWarning
+        If so many of the counts are multiples of 3, say, that they were rounded, of which the release says nothing.
+
     Examples
     --------
     >>> import dpjax
@@ -56,4 +65,16 @@ def suppressed(value: Array, statistic: Statistic, limit: int, n: Any, *, least:
     if np.any(counts < 0):
         fail("value", "negative numbers", "counts and NaN", remedy)
     mechanism = PrimarySuppression(limit, least, CODE)
+    warn_of_rounding("value", counts)
     return Release(jnp.asarray(np.where(np.isnan(counts), CODE, counts)), mechanism, statistic, n)
+
+
+def warn_of_rounding(argument: str, counts: np.ndarray) -> None:
+    """Warn if all counts, NaN among them, are multiples of one number, and so many that this is no chance."""
+    known = counts[np.isfinite(counts) & (counts != 0) & (counts == np.round(counts)) & (np.abs(counts) < 2**53)]
+    base = int(np.gcd.reduce(known.astype(np.int64))) if known.size else 1
+    if base > 1 and float(base) ** -known.size < BY_CHANCE:
+        warn_at_the_call(
+            f"{argument}: all {known.size} published counts are multiples of {base}. If they were rounded before small "
+            "ones were withheld, this release says too much: they are taken to be exact. One channel has to say both."
+        )

@@ -10,11 +10,9 @@ from dpjax.mechanisms import Censored, PrimarySuppression
 from dpjax.mechanisms.base import Mechanism, as_mechanism
 from dpjax.release.checks import check_mechanism
 from dpjax.release.local import LocalRelease
+from dpjax.release.releases.suppressed import CODE, warn_of_rounding
 
 __all__ = ["suppressed_units", "thresholded_units"]
-
-CODE = -1.0
-"""What stands for a gap: no count is negative."""
 
 
 def suppressed_units(values: Any, limit: int, *, least: int = 0, field: str = "y") -> LocalRelease:
@@ -41,6 +39,11 @@ def suppressed_units(values: Any, limit: int, *, least: int = 0, field: str = "y
     TypeError, ValueError
         If the values hold anything but counts and NaN, or a count that would have been suppressed.
 
+    Warns
+    -----
+    UserWarning
+        If so many of the counts are multiples of 3, say, that they were rounded, of which the release says nothing.
+
     Notes
     -----
     Each unit is a record of the model, such as a Poisson regression. `dpjax.releases.suppressed` is of the cells of one
@@ -55,6 +58,7 @@ def suppressed_units(values: Any, limit: int, *, least: int = 0, field: str = "y
     counts, gaps = read_units(values)
     if np.any(counts[~gaps] < 0):
         fail("values", "negative numbers", "counts and NaN", "Pass NaN where a count was suppressed.")
+    warn_of_rounding("values", counts)
     return LocalRelease(jnp.asarray(np.where(gaps, CODE, counts)), PrimarySuppression(limit, least, CODE), field)
 
 

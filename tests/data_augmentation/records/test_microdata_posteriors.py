@@ -202,7 +202,8 @@ def test_missing_labels_and_outcomes_as_a_table_has_them():
     """Catches NaN that is read as a number, and a missing label that is drawn without its outcome."""
     labels, outcomes = LABELS.astype(float), OUTCOMES.copy()
     labels[[1, 2, 7]], outcomes[[0, 2]] = np.nan, np.nan
-    release = dpjax.Microdata({"label": (labels, dpjax.Exact()), "y": (outcomes, dpjax.Exact())})
+    gaps = {"label": np.isnan(labels), "y": np.isnan(outcomes)}
+    release = dpjax.Microdata({"label": (labels, dpjax.Exact()), "y": (outcomes, dpjax.Exact())}, gaps)
     known = np.where(np.isnan(labels)[:, None], 1.0, labels[:, None] == np.arange(2))
     check(sample(release, interweave=False).draws, grid(known, outcomes))
 
@@ -256,7 +257,8 @@ def test_noise_on_a_normal_field_with_gaps():
     model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 2.0), 1.0)
     precision = 1 / 4 + 8 / (1 + 0.7**2)
     mean = np.nansum(values) / (1 + 0.7**2) / precision
-    posterior = sample(dpjax.Microdata({"y": (values, dpjax.Gaussian(0.7))}), model, num_samples=4_000)
+    release = dpjax.Microdata({"y": (values, dpjax.Gaussian(0.7))}, {"y": np.isnan(values)})
+    posterior = sample(release, model, num_samples=4_000)
     check(posterior.draws, {"mean": (mean, 1 / sqrt(precision))})
 
 

@@ -77,7 +77,9 @@ LOCAL: dict[str, Any] = {
         stats.dlaplace.pmf(NOISY[:, None] - NUMBERS, 0.5),
     ),
     "missing": (
-        dpjax.Microdata({"y": ([NAN, NAN, 12.0, 2.0, NAN, 4.0], dpjax.DiscreteLaplace(2.0))}),
+        dpjax.Microdata(
+            {"y": ([0, 0, 12, 2, 0, 4], dpjax.DiscreteLaplace(2.0))}, {"y": np.isin(np.arange(6), [0, 1, 4])}
+        ),
         np.where(
             np.isin(np.arange(6), [2, 3, 5])[:, None],
             stats.dlaplace.pmf(np.array([0, 0, 12, 2, 0, 4])[:, None] - NUMBERS, 0.5),

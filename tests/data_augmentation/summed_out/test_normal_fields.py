@@ -85,7 +85,8 @@ def test_slopes_and_curvatures_are_those_of_the_closed_form(model):
 
 def test_an_exact_field_with_gaps_is_as_dense_as_what_was_seen():
     model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
-    release = dpjax.Microdata({"y": (np.array([1.0, np.nan, 9.0]), dpjax.Exact())})
+    gaps = {"y": np.array([False, True, False])}
+    release = dpjax.Microdata({"y": (np.array([1.0, np.nan, 9.0]), dpjax.Exact())}, gaps)
     likelihood = dpjax.marginal_likelihood(model, release)
     expected = stats.norm.logpdf([1.0, 9.0], 0.5, 2.0).sum()
     np.testing.assert_allclose(likelihood({"mean": jnp.asarray(0.5)}), expected, rtol=2e-5)

@@ -57,3 +57,15 @@ def test_bad_units_are_named(case: str):
     build, message = BAD[case]
     with pytest.raises(ValueError, match=f"^{message}"):
         build()
+
+
+def test_counts_that_were_rounded_before_they_were_withheld_are_noticed():
+    """Taken as exact without a word; a table of few counts may have multiples of three by chance."""
+    rounded = np.where(np.arange(20) % 4, 3.0 * np.arange(2, 22), NAN)
+    words = "^{}: all 15 published counts are multiples of 3. "
+    with pytest.warns(UserWarning, match=words.format("values")) as found:
+        releases.suppressed_units(rounded, limit=6)
+    assert [one.filename for one in found] == [__file__]
+    with pytest.warns(UserWarning, match=words.format("value")):
+        releases.suppressed(rounded, dpjax.statistics.cells("cell", 20), limit=6, n=900)
+    releases.suppressed_units(rounded[:8], limit=6)
