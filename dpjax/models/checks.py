@@ -14,13 +14,13 @@ from dpjax._util.validation import fail, is_refusal, is_traced, name_of, summari
 from dpjax.base import MEMBERS, REQUIRED, Model, Records
 from dpjax.models.arguments import is_numeric
 from dpjax.models.data_sets import check_names_free
-from dpjax.models.integer_noise import check_integer_noise
+from dpjax.models.integer_noise import check_integer_noise, draw_records
 from dpjax.models.losses import check_losses
 from dpjax.models.persons import check_persons
 from dpjax.models.simulation import position_shapes
 from dpjax.models.unconstrained import mixing
 from dpjax.release.base import is_release
-from dpjax.statistics import Cells, Stacked
+from dpjax.statistics import Cells, Stacked, TotalsOfGroups
 
 __all__ = ["check_fit", "check_model"]
 
@@ -301,6 +301,7 @@ def check_fit(model: Model, release: Any) -> None:
     model.check_number(release.n)
     if release.summed is not None:
         check_categories(model, release.summed.statistic)
+        check_groups(model, release)
         check_losses(model, release.summed)
     for part in release.parts:
         check_level_names(model, part)
@@ -316,6 +317,23 @@ def check_categories(model: Model, statistic: Any) -> None:
     for part in statistic.statistics if isinstance(statistic, Stacked) else (statistic,):
         if isinstance(part, Cells) and not is_traced(support):
             check_table(support, part, domain.empty)
+
+
+def check_groups(model: Model, release: Any) -> None:
+    """Raise if totals of groups have no names though the model's groups do, or a record is in none of the groups."""
+    statistic, names = release.summed.statistic, model.level_names
+    for part in statistic.statistics if isinstance(statistic, Stacked) else (statistic,):
+        if not isinstance(part, TotalsOfGroups) or is_traced((model, release)):
+            continue
+        if part.levels is None and part.by in names:
+            given = f"totals by {part.by!r} without names, of which the model has {list(names[part.by])}"
+            remedy = f"Pass levels=model.level_names[{part.by!r}] to group_totals, and the totals by name."
+            fail("release", given, "totals by the names of their groups", remedy)
+        groups = np.asarray(draw_records(model, 1, release.n, jax.random.key(0))[part.by])
+        if np.any((groups < 0) | (groups >= part.num_groups)):
+            given = f"a record of group {groups[(groups < 0) | (groups >= part.num_groups)][0]} of {part.by!r}"
+            remedy = "Number the groups 0, 1, ..., and pass as many levels."
+            fail("release", given, f"groups 0 to {part.num_groups - 1}, as its totals have", remedy)
 
 
 def check_level_names(model: Model, release: Any) -> None:

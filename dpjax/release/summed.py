@@ -55,8 +55,9 @@ class Release(Described, NamesArguments):
     value : [d]
         What was released: the noisy sum over records of the statistic. A number becomes [1]. For
         `dpjax.statistics.cells` also the table: an array with an axis for each field, or a DataFrame or a Series of
-        pandas, whose index and columns are named like the fields. For a mechanism that releases draws of its own, such
-        as `dpjax.mechanisms.SmoothedHistogram`, the numbers that it drew given the sum.
+        pandas, whose index and columns are named like the fields. For a statistic whose numbers have names, such as
+        `dpjax.statistics.group_totals`, also a dict or a Series, which is matched by name. For a mechanism that
+        releases draws of its own, such as `dpjax.mechanisms.SmoothedHistogram`, the numbers that it drew given the sum.
     mechanism
         The noise: one of dpjax's mechanisms, or any object with ``log_density(value, statistic) -> []`` and
         ``sample(key, statistic) -> [d]``. What else it may have is in `dpjax.mechanisms.base`.

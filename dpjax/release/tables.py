@@ -1,10 +1,12 @@
-"""Published tables with names of their variables and levels, as data frames have them."""
+"""Published tables with names of their variables and levels, as data frames have them, and numbers by name."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from dpjax._util.validation import fail, name_of, read_numbers
+from dpjax.statistics.base import RecordStatistic
 from dpjax.statistics.labels import read_labels
 from dpjax.statistics.tables import Cells, cells
 
@@ -23,8 +25,10 @@ def read_table(value: Any, statistic: Any) -> tuple[Any, Any]:
     ------
     TypeError, ValueError
         If the table has no names for its variables, does not consist of numbers, has other fields or levels than the
-        statistic, or the statistic is not `dpjax.statistics.cells`.
+        statistic, or the statistic is not `dpjax.statistics.cells`. If numbers by name are not those of the statistic.
     """
+    if isinstance(value, Mapping) or has_names(value, statistic):
+        return match_names(value, statistic), statistic
     labels = read_labels("value", value)
     if labels is None:
         if statistic is None:
@@ -40,6 +44,29 @@ def read_table(value: Any, statistic: Any) -> tuple[Any, Any]:
         expected, remedy = repr(statistic), "Order the table as its statistic, or leave the statistic out."
         fail("value", f"a table with {found.words().removeprefix('the counts of a table of ')}", expected, remedy)
     return numbers.ravel(), found
+
+
+def has_names(value: Any, statistic: Any) -> bool:
+    """Whether a value is a Series of pandas with names, for a statistic of named numbers that is no table."""
+    named = isinstance(statistic, RecordStatistic) and statistic.coordinate_names is not None
+    is_series = hasattr(value, "index") and hasattr(value, "items") and not hasattr(value, "columns")
+    numbered = type(getattr(value, "index", None)).__name__ == "RangeIndex"
+    return named and is_series and not numbered and not isinstance(statistic, Cells)
+
+
+def match_names(value: Any, statistic: Any) -> Any:
+    """The numbers [d] of a dict or a Series, in the order of a statistic's names."""
+    names = statistic.coordinate_names if isinstance(statistic, RecordStatistic) else None
+    if names is None:
+        remedy = "Pass the numbers in its order, or a statistic such as dpjax.statistics.group_totals with levels."
+        fail("statistic", name_of(statistic), "a statistic whose numbers have names, for numbers by name", remedy)
+    given = [(str(name), number) for name, number in value.items()]
+    keys = [name for name, _ in given]
+    if sorted(keys) != sorted(names):
+        others = sorted({*keys, *names} - ({*keys} & {*names})) or [key for key in keys if keys.count(key) > 1]
+        shown, remedy = ", ".join(map(repr, others[:4])), "Pass one number for each name of the statistic."
+        fail("value", f"numbers by name, which differ in {shown}", f"{len(names)} names of the statistic", remedy)
+    return read_numbers("value", [dict(given)[name] for name in names], "numbers by name", "Pass one for each name.")
 
 
 def check_fields(names: list[Any], statistic: Any, remedy: str) -> list[str]:

@@ -8,6 +8,7 @@ from dpjax.statistics.base import RecordStatistic
 from dpjax.statistics.clipped import Clipped, clipped
 from dpjax.statistics.combinators import Scaled, Stacked, scaled, stacked
 from dpjax.statistics.compositions import LogComposition, log_composition
+from dpjax.statistics.groups import TotalsOfGroups, group_totals
 from dpjax.statistics.linear import Linear, linear
 from dpjax.statistics.losses import FittedDerivatives, Huber, Logistic, LossDerivatives, Squared, loss_derivatives
 from dpjax.statistics.moments import Count, Gram, Total, count, gram, mean, total
@@ -35,12 +36,14 @@ __all__ = [
     "Squared",
     "Stacked",
     "Total",
+    "TotalsOfGroups",
     "around",
     "cells",
     "class_features",
     "clipped",
     "count",
     "gram",
+    "group_totals",
     "grouped",
     "histogram",
     "linear",

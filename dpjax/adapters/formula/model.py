@@ -21,7 +21,7 @@ from dpjax._util.words import describe_model, quantity
 from dpjax.adapters.formula.families import Family, find_family
 from dpjax.adapters.formula.priors import Priors, Units, prior_in_words
 from dpjax.adapters.formula.program import SIGMA, Common, DesignMatrix, Group, regression
-from dpjax.adapters.formula.reading import CommonTerm, FormulaTerms, GroupTerm, read_formula, read_frame
+from dpjax.adapters.formula.reading import CommonTerm, FormulaTerms, GroupTerm, check_gaps, read_formula, read_frame
 from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.inspection import find_layout
 from dpjax.adapters.numpyro.model import NumPyroModel, find_facts
@@ -52,8 +52,10 @@ def formula(
     ----------
     formula
         As R and Bambi have it: ``y ~ x + z``, interactions ``x:z`` and ``x*z``, no intercept ``0 + x``, group effects
-        ``(1 | g)`` and ``(x | g)``, ``offset(log(x))``, ``C(x)``, ``scale(x)``, ``bs(x, df=4)``. The left side of the
-        binomial family is ``p(successes, trials)``; trials are a column or a number.
+        ``(1 | g)`` and ``(x | g)``, which is ``(x || g)``. Also ``offset(log(x))``, ``C(x)``, ``scale(x)`` and
+        ``bs(x, df=4)``. The left side of the binomial family is ``p(successes, trials)``; trials are a column or a
+        number. The levels of text are in alphabetical order, and those of categories in theirs. Levels that no record
+        has are left out.
     data
         A data frame of pandas, or columns by name: one row for each record, in the order of the release, with all
         covariates. They are public.
@@ -70,7 +72,7 @@ def formula(
         Its standard deviation, in the same way.
     fields
         The names of columns that the released statistic reads, such as the group of a grouped sum. Those of text become
-        whole numbers with the names of their levels.
+        whole numbers 0, 1, ... with the names of their levels: in alphabetical order, those of categories in theirs.
 
     Returns
     -------
@@ -176,8 +178,12 @@ class FormulaModel(NumPyroModel):
         return labels
 
     def describe(self) -> str:
-        """The formula, the family and the priors, and what is said of any model."""
-        return "\n".join([self.text, *(f"  {line}" for line in list_priors(self.design)), describe_model(self)])
+        """The formula, the family, the priors and the codes of levels, and what is said of any model."""
+        codes = [
+            f"{name}: {', '.join(f'{code} {level}' for code, level in enumerate(own))}" for name, own in self.levels
+        ]
+        lines = [*list_priors(self.design), *codes]
+        return "\n".join([self.text, *(f"  {line}" for line in lines), describe_model(self)])
 
 
 def build(
@@ -291,8 +297,13 @@ def read_fields(
         if name not in frame.columns or name in (response, *RESERVED):
             remedy = f"Name covariates that the released statistic reads; no field is called {' or '.join(RESERVED)}."
             fail("fields", repr(name), "columns of data beside the response", remedy)
+        check_gaps(frame, name)
+        categories = getattr(getattr(frame[name], "cat", None), "categories", None)
         values = np.asarray(frame[name])
-        if values.dtype.kind not in "biuf":
+        if categories is not None:
+            levels.append((name, tuple(map(str, categories))))
+            values = np.asarray(frame[name].cat.codes, int)
+        elif values.dtype.kind not in "biuf":
             found, values = np.unique(values.astype(str), return_inverse=True)
             levels.append((name, tuple(map(str, found))))
         columns[name] = as_array(values) if values.dtype.kind == "f" else jnp.asarray(values)

@@ -9,7 +9,7 @@ import numpy as np
 
 from dpjax._util.validation import describe, fail, is_refusal, name_of, summarize_error
 
-__all__ = ["CommonTerm", "FormulaTerms", "GroupTerm", "Response", "read_formula", "read_frame"]
+__all__ = ["CommonTerm", "FormulaTerms", "GroupTerm", "Response", "check_gaps", "read_formula", "read_frame"]
 
 TRIALS = ("p", "prop", "proportion")
 """The functions that join successes and trials on the left side."""
@@ -61,8 +61,12 @@ class FormulaTerms(NamedTuple):
 
 def read_frame(data: Any) -> Any:
     """A data frame, from one or from columns by name."""
-    from pandas import DataFrame
-
+    try:
+        from pandas import DataFrame
+    except ImportError as error:
+        raise ImportError(
+            "pandas: not installed; expected for dpjax.models.formula. Run pip install pandas."
+        ) from error
     remedy = "Pass a data frame of pandas, or a dict of columns."
     if not isinstance(data, (DataFrame, Mapping)):
         fail("data", name_of(data), "a data frame", remedy, error=TypeError)
@@ -73,6 +77,12 @@ def read_frame(data: Any) -> Any:
     if not len(frame):
         fail("data", "no rows", "one row for each record", "Pass the covariates of the records.")
     return frame
+
+
+def in_order(frame: Any) -> Any:
+    """The frame with categories in their own order, which formulae keeps of ordered ones, and without unused ones."""
+    named = [name for name in frame.columns if hasattr(frame[name].dtype, "categories")]
+    return frame.assign(**{name: frame[name].cat.remove_unused_categories().cat.as_ordered() for name in named})
 
 
 def read_formula(formula: Any, frame: Any) -> FormulaTerms:
@@ -87,6 +97,8 @@ def read_formula(formula: Any, frame: Any) -> FormulaTerms:
     """
     if not isinstance(formula, str):
         fail("formula", describe(formula), "a text", EXAMPLE, error=TypeError)
+    # Effects of one group are independent in any case, as lme4 writes with two bars.
+    formula = formula.replace("||", "|")
     description, (_, tilde, right) = describe_formula(formula), formula.partition("~")
     if not tilde or description.response is None:
         fail("formula", repr(formula), "a response, ~ and terms", EXAMPLE)
@@ -96,7 +108,7 @@ def read_formula(formula: Any, frame: Any) -> FormulaTerms:
         fail("formula", repr(formula), "each group effect in parentheses", EXAMPLE)
     names = (used.var_names - {""}) | ({response.trials} if isinstance(response.trials, str) else set())
     check_columns(frame, names, response.name)
-    design = evaluate(right, frame[sorted(names)])
+    design = evaluate(right, in_order(frame[sorted(names)]))
     return FormulaTerms(response, *split_terms(design), read_trials(response.trials, frame))
 
 
@@ -111,6 +123,9 @@ def describe_formula(text: str) -> Any:
     try:
         return model_description(text)
     except Exception as error:  # formulae raises its own kinds
+        if "[" in text:
+            remedy = "Give the column its levels: data['x'] = pandas.Categorical(data['x'], ['low', 'high'])."
+            fail("formula", f"{text.strip()!r}, with a list in brackets", "columns, functions and numbers", remedy)
         return fail("formula", f"{text.strip()!r} ({summarize_error(error)})", "a formula in R's language", EXAMPLE)
 
 
@@ -138,10 +153,15 @@ def check_columns(frame: Any, names: set[str], response: str) -> None:
         has = f"the columns {', '.join(map(str, frame.columns))}, without {missing[0]!r}"
         fail("data", has, "every variable of the formula", "Add the column, or check its spelling.")
     for name in sorted(names):
-        gaps = int(frame[name].isna().sum())
-        if gaps:
-            remedy = "Fill in what is missing, or leave these records out of data and release."
-            fail("data", f"{gaps} missing values in the column {name!r}", "covariates of every record", remedy)
+        check_gaps(frame, name)
+
+
+def check_gaps(frame: Any, name: str) -> None:
+    """Raise if values of a column are missing."""
+    gaps = int(frame[name].isna().sum())
+    if gaps:
+        remedy = "Fill in what is missing, or leave these records out of data and release."
+        fail("data", f"{gaps} missing values in the column {name!r}", "covariates of every record", remedy)
 
 
 def evaluate(right: str, frame: Any) -> Any:

@@ -164,6 +164,10 @@ def find_totals(model: Model, release: Microdata, hidden: dict[str, Any], listed
         return "totals whose numbers depend on each other"
     added, excluded = contributions_of.unoptimized(model, name, release, numbers)
     slope = slope_of(np.asarray(added, float), numbers)
+    if slope is not None and not np.any(slope):
+        given = f"totals to which no {name!r} of any record adds anything"
+        remedy = "Fields of text hold numbers of levels, not texts: use dpjax.statistics.group_totals."
+        fail("release", given, "totals of the numbers of the records", remedy)
     if slope is None:
         return f"a sum over the records that is no total of {name!r}"
     group = group_by(slope)

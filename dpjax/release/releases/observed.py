@@ -23,8 +23,8 @@ def with_observed(release: Release, records: dict[str, Any]) -> Microdata:
     release
         The sum over n people, of whom nothing else is known.
     records
-        The known records of m other people: fields [m, ...], NaN where a value is missing at random. Fields of the model
-        that are not among them are unknown.
+        The known records of m other people: fields [m, ...], NaN where a value is missing at random. Fields of the
+        model that are not among them are unknown.
 
     Returns
     -------

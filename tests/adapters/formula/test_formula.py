@@ -1,6 +1,7 @@
 """Models of formulas: densities, priors and coordinates against their definitions, and what is refused."""
 
 import pickle
+import sys
 from typing import Any
 
 import jax
@@ -222,6 +223,8 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "gap": ("y ~ gap", {}, "data.*missing"),
     "infinite": ("y ~ x + offset(log(x - x))", {}, "data.*no finite number"),
     "field": ("y ~ x", {"fields": ("z",)}, "fields.*columns of data"),
+    "field with gaps": ("y ~ x", {"fields": ("gap",)}, "data.*missing values in the column 'gap'"),
+    "a list": ("y ~ C(area, levels=['south', 'north'])", {}, r"formula.*a list in brackets.*Categorical"),
 }
 
 
@@ -232,6 +235,28 @@ def test_what_does_not_fit_is_refused(label):
     data = DATA.assign(one=1.0, gap=np.where(np.arange(N) == 3, np.nan, 1.0))
     with pytest.raises((ValueError, TypeError), match=message):
         formula(text, data, **{"family": "poisson"} | options)
+
+
+def test_two_bars_say_that_effects_are_independent_which_they_are():
+    """They were a ParseError of formulae."""
+    one, two = (formula(f"y ~ x + (1 + x {bar} state)", DATA, family="poisson") for bar in ("|", "||"))
+    assert one.design == two.design
+
+
+def test_categories_have_their_own_order_and_those_of_no_record_are_left_out():
+    """An order was kept of ordered categories alone, and a level of no record was refused as a constant column."""
+    for ordered in (False, True):
+        area = pd.Categorical(AREA, ["south", "west", "north"], ordered=ordered)
+        model = formula("y ~ area + (1 | area)", DATA.assign(area=area), family="poisson")
+        assert model.entry_labels({}) == {"area": (("north",),), "1|area": (("south", "north"),)}
+
+
+@pytest.mark.parametrize("module", ["pandas", "formulae"])
+def test_a_library_that_is_not_installed_is_named(monkeypatch, module):
+    """Without pandas the error was Python's own, which does not say what it is for."""
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=rf"^{module}: not installed; expected for dpjax\.models\.formula\. Run pip"):
+        formula("y ~ x", {"x": X}, family="poisson")
 
 
 def test_a_sum_that_reads_a_covariate_has_its_posterior_by_enumeration():
