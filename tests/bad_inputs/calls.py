@@ -355,6 +355,7 @@ OWN: dict[str, dict[str, Any]] = {
     "dpjax.releases.variance": {"noise": dpjax.Laplace(1.0)},
     "dpjax.statistics.around": {"points": [0.5]},
     "dpjax.statistics.gram": {"lower": [0.0], "upper": [1.0]},
+    "dpjax.statistics.group_totals": {"by": "cell", "levels": ["a", "b"]},
     "dpjax.statistics.grouped": {"groups": [0, 1]},
     "dpjax.statistics.histogram": {"edges": [0.0, 0.5, 1.0]},
     "dpjax.statistics.linear": {"statistic": CELLS},
