@@ -32,7 +32,7 @@ def check_persons(model: Model, release: PrivateRelease) -> None:
             continue
         numbers = np.broadcast_to(np.asarray(persons), field.values.shape)
         few, many = map(np.asarray, find_others.unoptimized(model, field.field, release, jnp.asarray(numbers)))
-        seen = ~np.asarray(release.missing.get(key, np.zeros(release.n, bool)))
+        seen = ~np.asarray(release.microdata.missing.get(key, np.zeros(release.n, bool)))
         for wrong, words in ((few, "fewer"), (many, "more")):
             if np.any(wrong & seen):
                 unit = int(np.argmax(wrong & seen))
