@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -16,8 +16,9 @@ import numpy as np
 from jax.dtypes import canonicalize_dtype
 
 from dpjax._util.validation import fail
+from dpjax.private.columns import entries_of
 
-__all__ = ["check_array_type", "check_plain", "convert", "jax_type", "read_column", "silent"]
+__all__ = ["Levels", "Reading", "check_array_type", "check_plain", "convert", "jax_type", "read_column", "silent"]
 
 LARGEST_WHOLE = 2.0**53
 """From here on floats do not tell whole numbers apart."""
@@ -80,49 +81,100 @@ def convert(values: np.ndarray, dtype: np.dtype, largest: float = inf) -> tuple[
     return np.where(is_held, held, np.zeros((), dtype)), is_held
 
 
-def read_column(
-    column: Any, dtype: np.dtype, shape: tuple[int, ...], largest: float = inf
-) -> tuple[np.ndarray, np.ndarray]:
-    """The entries [m, ...] of a column in a type, and which of them [m] are numbers of that shape which it holds.
+class Levels(NamedTuple):
+    """How entries of a field say which of its declared levels they are.
 
-    Parameters
+    Attributes
     ----------
-    column
-        An array, a list, or the column of a table.
+    texts
+        The code of each name.
+    numbers
+        The code that a whole number stands for: itself, unless names are whole numbers.
+    flags
+        The codes of False and True.
+    """
+
+    texts: dict[str, int]
+    numbers: dict[int, int]
+    flags: dict[int, int]
+
+    @classmethod
+    def of(cls, names: Sequence[str]) -> Self:
+        """Those of levels with names."""
+        texts = {name: code for code, name in enumerate(names)}
+        wholes = [int(name) for name in names if name.isdecimal()]
+        named = {int(name): code for name, code in texts.items() if name.isdecimal() and wholes.count(int(name)) == 1}
+        numbers = named if wholes else {code: code for code in range(len(names))}
+        own = {flag: texts[str(bool(flag))] for flag in (0, 1) if str(bool(flag)) in texts}
+        return cls(texts, numbers, own or numbers)
+
+    def codes(self, values: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
+        """The codes [...] that whole numbers of a kind of type stand for, and which of them [...] are of a level."""
+        known = self.flags if kind == "b" else self.numbers
+        given = np.array([-1, *sorted(known)], np.int64)
+        places = np.searchsorted(given, np.maximum(values, -1), side="right") - 1
+        codes = np.array([-1, *(known[one] for one in sorted(known))], values.dtype)[places]
+        return codes, (given[places] == values) & (codes >= 0)
+
+
+class Reading(NamedTuple):
+    """What each entry of a field is converted to.
+
+    Attributes
+    ----------
     dtype
         One of JAX's types.
     shape
         The shape of an entry.
     largest
-        As in `convert`. Whole numbers of a table are read below 2^53 alone: those beyond may have been made floats, in
-        all rows, by an entry of another row.
+        From here on whole numbers are unreadable, as the type does not tell them apart.
+    levels
+        The levels of a field of categories that have names, else None.
+    """
+
+    dtype: np.dtype
+    shape: tuple[int, ...] = ()
+    largest: float = inf
+    levels: Levels | None = None
+
+    def convert(self, values: np.ndarray, largest: float) -> tuple[np.ndarray, np.ndarray]:
+        """Numbers [...] in the type, or the codes of their levels, and where there are such [...]."""
+        held, is_held = convert(values, self.dtype, min(largest, self.largest))
+        if self.levels is None:
+            return held, is_held
+        codes, is_level = self.levels.codes(held, values.dtype.kind)
+        return codes, is_held & is_level
+
+
+def read_column(column: Any, reading: Reading) -> tuple[np.ndarray, np.ndarray]:
+    """The entries [m, ...] of a column in a type, and where [m, ...] these are numbers which it holds.
+
+    Whole numbers of a table are read below 2^53 alone: those beyond may have been made floats, in all rows, by an entry
+    of another row.
     """
     if isinstance(column, np.ma.MaskedArray):
         check_array_type(column)
-    if hasattr(column, "to_numpy"):
-        column, largest = column.to_numpy(), largest if dtype.kind == "f" else LARGEST_WHOLE
-    if isinstance(column, jax.Array):
-        column = np.asarray(column)
-    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf" and column.shape[1:] == shape:
-        held, is_held = convert(column, dtype, largest)
-        return held, np.all(is_held, axis=tuple(range(1, is_held.ndim)))
-    return read_entries(list(column), dtype, shape, largest)
+    is_promoted = hasattr(column, "to_numpy") and reading.dtype.kind != "f"
+    largest, column = LARGEST_WHOLE if is_promoted else inf, entries_of(column)
+    if isinstance(column, np.ndarray) and column.dtype.kind in "biuf" and column.shape[1:] == reading.shape:
+        return reading.convert(column, largest)
+    return read_entries(list(column), reading, largest)
 
 
-def read_entries(
-    entries: Sequence[Any], dtype: np.dtype, shape: tuple[int, ...], largest: float
-) -> tuple[np.ndarray, np.ndarray]:
+def read_entries(entries: Sequence[Any], reading: Reading, largest: float) -> tuple[np.ndarray, np.ndarray]:
     """The same of entries of any kind; those of one type at a time."""
-    values, is_held = np.zeros((len(entries), *shape), dtype), np.zeros(len(entries), bool)
+    shape, texts = reading.shape, reading.levels.texts if reading.levels else {}
+    values, is_held = np.zeros((len(entries), *shape), reading.dtype), np.zeros((len(entries), *shape), bool)
     groups: defaultdict[Any, tuple[list[int], list[Any]]] = defaultdict(lambda: ([], []))
     for place, entry in enumerate(entries):
-        if (numbers := read_entry(entry, shape)) is not None:
+        if type(entry) in (str, np.str_):
+            values[place], is_held[place] = texts.get(entry, 0), entry in texts
+        elif (numbers := read_entry(entry, shape)) is not None:
             places, group = groups[getattr(numbers, "dtype", type(numbers))]
             places.append(place)
             group.append(numbers)
     for places, group in groups.values():
-        found, held = convert(np.array(group), dtype, largest)
-        values[places], is_held[places] = found, np.all(held, axis=tuple(range(1, held.ndim)))
+        values[places], is_held[places] = reading.convert(np.array(group), largest)
     return values, is_held
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpjax._util.validation import check_count, check_function, describe, fail, name_of
 from dpjax.mechanisms.privacy import Neighbours
+from dpjax.private.columns import sort_of, type_name
 from dpjax.private.entries import check_plain
 from dpjax.statistics import RecordStatistic
 
@@ -37,8 +38,8 @@ class Unsaid:
 
 UNSAID = Unsaid()
 
-KINDS = "biuUSO"
-"""Kinds of types of which identifiers can be: flags, whole numbers, texts, bytes and objects."""
+KINDS = ("numbers", "texts", "bytes", "unknown")
+"""What columns of identifiers can hold."""
 PLAIN = (bool, int, str, bytes, UUID)
 """Types of entries whose equality is that of their values, and of nothing else."""
 
@@ -120,18 +121,19 @@ def check_identifiers(column: Any) -> None:
     A column of floats was perhaps made of whole numbers, of which floats do not tell large ones apart.
     """
     check_plain(column)
-    dtype, ndim = getattr(column, "dtype", None), getattr(column, "ndim", 1)
-    if isinstance(column, np.ma.MaskedArray) or getattr(dtype, "kind", "O") not in KINDS:
-        given = "a masked array" if isinstance(column, np.ma.MaskedArray) else f"a column of {dtype}"
+    if isinstance(column, np.ma.MaskedArray) or sort_of(column) not in KINDS:
+        given = "a masked array" if isinstance(column, np.ma.MaskedArray) else f"a column of {type_name(column)}"
         remedy = "Read it as one of these from the start: a float does not tell large whole numbers apart."
         fail("people", given, "whole numbers or texts", remedy, error=TypeError)
-    if ndim != 1:
+    if (ndim := getattr(column, "ndim", 1)) != 1:
         remedy = "Name a column with one entry for each row."
         fail("people", f"a column with {ndim} axes", "one identifier for each row", remedy)
 
 
 def read_identifiers(column: Any) -> list[Any]:
     """The entries [m] of a column of identifiers, each as it stands."""
+    if hasattr(column, "to_pylist"):
+        return list(column.to_pylist())
     if isinstance(column, jax.Array):
         column = np.asarray(column)
     return column.tolist() if isinstance(column, np.ndarray) and column.dtype != object else list(column)

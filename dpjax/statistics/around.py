@@ -50,6 +50,11 @@ class Around(OneCell):
         """One real number."""
         return {self.field: number_type()}
 
+    @property
+    def fixed_values(self) -> dict[str, Any]:
+        """The point in the middle."""
+        return {self.field: self.points[len(self.points) // 2]}
+
     def cell(self, record: Records) -> Array:
         """The number [] of the record's cell: 2j + 1 at point j, 2j below it and above the one before."""
         value = read_field(record, self.field, [()])

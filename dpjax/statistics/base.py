@@ -44,6 +44,11 @@ def field_types_of(statistic: Any) -> dict[str, np.dtype]:
     return statistic.field_types if isinstance(statistic, RecordStatistic) else {}
 
 
+def fixed_values_of(statistic: "RecordStatistic") -> dict[str, Any]:
+    """What stands for an entry of each field that is none, as far as a statistic says it."""
+    return {name: value for leaf in reversed(statistic.leaves) for name, value in leaf.fixed_values.items()}
+
+
 def coordinate_names_of(statistic: Any, size: int) -> tuple[str, ...]:
     """The names of the coordinates [d] of a statistic, by default their places."""
     names = statistic.coordinate_names if isinstance(statistic, RecordStatistic) else None
@@ -120,6 +125,11 @@ class RecordStatistic(JsonNamed, ABC):
     @property
     def field_types(self) -> dict[str, np.dtype]:
         """The type of each field that it reads, with the shape of an entry; empty if it does not say so."""
+        return {}
+
+    @property
+    def fixed_values(self) -> dict[str, Any]:
+        """What stands for an entry that is no number, by field: 0 of those that it leaves out, and no category."""
         return {}
 
     @abstractmethod

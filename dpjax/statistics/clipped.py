@@ -16,6 +16,7 @@ from dpjax.statistics.base import (
     check_function,
     dimension_of,
     field_types_of,
+    level_names_of,
     scaled_down,
     words_of,
 )
@@ -50,6 +51,16 @@ class Clipped(RecordStatistic):
     def field_types(self) -> dict[str, np.dtype]:
         """Those of the statistic, if it says them."""
         return field_types_of(self.statistic)
+
+    @property
+    def level_names(self) -> dict[str, tuple[str, ...]]:
+        """Those of the statistic, if it says them."""
+        return level_names_of(self.statistic)
+
+    @property
+    def fixed_values(self) -> dict[str, Any]:
+        """Those of the statistic, if it says them."""
+        return self.statistic.fixed_values if isinstance(self.statistic, RecordStatistic) else {}
 
     def words(self) -> str:
         """Those of the function, and the bound."""

@@ -35,6 +35,11 @@ class LogComposition(RecordStatistic):
         """The shares."""
         return {} if self.dimension is None else {self.field: number_type(self.dimension)}
 
+    @property
+    def fixed_values(self) -> dict[str, Any]:
+        """Equal shares."""
+        return {} if self.dimension is None else {self.field: [1 / self.dimension] * self.dimension}
+
     def __call__(self, record: Records) -> Array:
         """log(clamp(share, lower, 1)) [d] of one record."""
         share = read_field(record, self.field, None if self.dimension is None else [(self.dimension,)])

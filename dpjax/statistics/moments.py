@@ -49,6 +49,13 @@ class Total(RecordStatistic):
         """One real number, or several."""
         return {self.field: number_type() if self.dimension in (None, 1) else number_type(self.dimension)}
 
+    @property
+    def fixed_values(self) -> dict[str, Any]:
+        """The centre of its bounds."""
+        if self.lower is None or self.upper is None:
+            return {}
+        return {self.field: _centres(self.lower, self.upper)}
+
     def __call__(self, record: Records) -> Array:
         """The clamped field [d] of one record."""
         shapes = None if self.dimension is None else [(self.dimension,)] + [()] * (self.dimension == 1)
@@ -122,6 +129,12 @@ class Gram(RecordStatistic):
     def field_types(self) -> dict[str, np.dtype]:
         """The covariates, and the response if there is one."""
         return {"x": number_type(len(self.lower))} | ({} if self.response is None else {"y": number_type()})
+
+    @property
+    def fixed_values(self) -> dict[str, Any]:
+        """The centres of the bounds."""
+        response = {} if self.response is None else {"y": self.response[0] / 2 + self.response[1] / 2}
+        return {"x": _centres(self.lower, self.upper), **response}
 
     def __call__(self, record: Records) -> Array:
         """The products [d] of one record's rescaled fields."""
@@ -407,6 +420,11 @@ def _repeat(bound: tuple[float, ...] | None, dimension: int) -> tuple[float, ...
         remedy = "Give one bound, or one for each coordinate."
         fail("dimension", dimension, f"the number of bounds, {len(bound)}", remedy)
     return bound * dimension
+
+
+def _centres(lower: Sequence[float], upper: Sequence[float]) -> list[float]:
+    """The centres of intervals."""
+    return [low / 2 + high / 2 for low, high in zip(lower, upper, strict=True)]
 
 
 def _norm(lengths: list[float], norm: Norm) -> float:

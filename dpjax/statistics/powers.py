@@ -48,6 +48,11 @@ class Powers(RecordStatistic):
         """One real number."""
         return {self.field: number_type()}
 
+    @property
+    def fixed_values(self) -> dict[str, Any]:
+        """The middle of its bounds."""
+        return {self.field: self.lower / 2 + self.upper / 2}
+
     def __call__(self, record: Records) -> Array:
         """The distance and its square [2] of one record."""
         value = read_field(record, self.field, [()]).astype(jnp.result_type(float))

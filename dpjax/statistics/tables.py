@@ -123,6 +123,11 @@ class Histogram(OneCell):
         """One real number."""
         return {self.field: number_type()}
 
+    @property
+    def fixed_values(self) -> dict[str, Any]:
+        """The edge in the middle."""
+        return {self.field: self.edges[len(self.edges) // 2]}
+
     def words(self) -> str:
         """The field, and the bins."""
         low, high = self.edges[0], self.edges[-1]
@@ -242,6 +247,7 @@ def cells(
         varies fastest.
     levels
         The names of the categories of each field, if they have names; of a single field, also those names alone.
+        `dpjax.private.release` then reads these names as well as codes.
 
     Raises
     ------

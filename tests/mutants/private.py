@@ -319,8 +319,8 @@ MUTANTS = (
     Mutant(
         "Whole numbers of a table are read beyond those that floats tell apart",
         "private/entries.py",
-        'largest if dtype.kind == "f" else LARGEST_WHOLE',
-        "largest",
+        'hasattr(column, "to_numpy") and reading.dtype.kind != "f"',
+        "False",
         COLUMNS,
     ),
     Mutant(
@@ -336,6 +336,20 @@ MUTANTS = (
         "if isinstance(leaf, jax.core.Tracer):",
         "if any(isinstance(one, jax.core.Tracer) for one in jax.tree.leaves(leaf)):",
         COLUMNS,
+    ),
+    Mutant(
+        "What cannot be read contributes nothing",
+        "private/releases/layout.py",
+        "return np.broadcast_to(fixed, shape).astype(self.reading.dtype)",
+        "return np.zeros_like(np.broadcast_to(fixed, shape), self.reading.dtype)",
+        ("private/releases/test_release_safety.py",),
+    ),
+    Mutant(
+        "Categories of a table have the codes of its own levels",
+        "private/columns.py",
+        "return column.to_numpy()",
+        'return getattr(getattr(column, "cat", None), "codes", column).to_numpy()',
+        ("private/releases/test_containers.py",),
     ),
     Mutant(
         "Identifiers are compared as texts",
@@ -354,8 +368,8 @@ MUTANTS = (
     Mutant(
         "An exact sum loses its upper half",
         "private/releases/exact_sum.py",
-        "return ExactSum(high * 2**HALF + low, count, faults)",
-        "return ExactSum(low, count, faults)",
+        "return ExactSum(high * 2**HALF + low, count, replaced)",
+        "return ExactSum(low, count, replaced)",
         RELEASE,
     ),
     Mutant(

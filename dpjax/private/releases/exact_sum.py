@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from dpjax._util.validation import fail
+from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Records
 from dpjax.private.releases.records import Batch
 from dpjax.statistics import RecordStatistic, Stacked
 from dpjax.statistics.base import Norm, dimension_of
 from dpjax.statistics.combinators import DOUBLE, bounded
 
-__all__ = ["ExactSum", "sum_on_grid"]
+__all__ = ["ExactSum", "find_fixed", "sum_on_grid"]
 
 MOST_ROWS, MOST_NUMBERS = 4_096, 2**22
 """Records whose contributions are computed at once, and numbers in these."""
@@ -22,44 +22,6 @@ MOST_DENSE = 64
 """Coordinates of a statistic up to which all are computed of each record, though most are 0 in a table."""
 HALF = 32
 """Bits of the lower half of a contribution."""
-
-
-class Faults(NamedTuple):
-    """Whether some record was left out of a sum, and why: **not private**, and reported after the charge alone.
-
-    Attributes
-    ----------
-    unreadable
-        It has an entry that its field's type does not hold, or no identifier.
-    infinite
-        Its contribution is not finite.
-    uncovered
-        Its contribution is not one that the statistic's sensitivities are about.
-    """
-
-    unreadable: bool = False
-    infinite: bool = False
-    uncovered: bool = False
-
-    def either(self, other: "Faults") -> "Faults":
-        """The faults of two sums."""
-        return Faults(*(one or another for one, another in zip(self, other, strict=True)))
-
-    def check(self) -> None:
-        """Raise if some record was left out; the message reveals which kind, and no record."""
-        if self.unreadable:
-            given = "an entry that is not finite, or is nothing that the type of its field holds"
-            expected = "finite numbers of the types of their fields"
-            remedy = "Impute it beforehand, leave the record out, or say another type by dtypes=."
-        elif self.infinite:
-            given, expected = "one whose contribution is not finite", "finite contributions"
-            remedy = "Release statistics.clipped(...), which adds nothing there."
-        elif self.uncovered:
-            given, expected = "one outside the statistic's sensitivity", "contributions that it is about"
-            remedy = "Correct the records that are not what the statistic says, or pass statistics.clipped."
-        else:
-            return
-        fail("records", given, expected, remedy)
 
 
 class ExactSum(NamedTuple):
@@ -71,20 +33,56 @@ class ExactSum(NamedTuple):
         The sum [d] in steps of the grid, as Python's integers, which have no largest.
     num_records
         How many records there were.
-    faults
-        Why records were left out of the sum.
+    num_replaced
+        How many of these had an entry that is none, or a contribution that is not finite or not covered by the
+        sensitivities, with those that were left out.
     """
 
     steps: np.ndarray
     num_records: int
-    faults: Faults
+    num_replaced: int
 
 
-def sum_on_grid(statistic: RecordStatistic, batches: Iterable[Batch], step: np.ndarray, *, norm: Norm = 2) -> ExactSum:
+class Found(NamedTuple):
+    """What each of m records contributes, and whether that is right.
+
+    Attributes
+    ----------
+    parts
+        The contributions [m, d]; or in place of them, for tables of many cells, the places and the values, both [m, k],
+        of the coordinates that are not 0.
+    is_right : [m]
+        Whether they are finite, and covered by the sensitivities.
+    """
+
+    parts: tuple[np.ndarray, ...]
+    is_right: np.ndarray
+
+
+def find(statistic: RecordStatistic, records: Records, number: int, norm: Norm) -> Found:
+    """What each of the first m records contributes."""
+    find_parts = find_listed if is_listed(statistic) else find_rows
+    return find_parts(statistic, records, number, norm)
+
+
+def find_fixed(statistic: RecordStatistic, fixed: Records, norm: Norm) -> Found:
+    """What a record contributes of which nothing can be read, or an error unless the sensitivities are about it."""
+    repeated = {name: np.broadcast_to(one, (size_of_piece(statistic), *one.shape)) for name, one in fixed.items()}
+    found = find(statistic, repeated, 1, norm)
+    if not found.is_right[0]:
+        given = f"{name_of(statistic)}, which is out of its own bounds where entries that are none are replaced"
+        remedy = "Say by its fixed_values what stands for such an entry of each field, or pass statistics.clipped."
+        fail("statistic", given, "one that is finite and within its radius there", remedy)
+    return found
+
+
+def sum_on_grid(
+    statistic: RecordStatistic, batches: Iterable[Batch], step: np.ndarray, fixed: Records, *, norm: Norm = 2
+) -> ExactSum:
     """The sum of the contributions, each rounded to the nearest whole number of steps.
 
     Integers have the same sum in any order and in any batches, and replacing a record changes it by what that record
-    contributes.
+    contributes. A contribution that is not right is replaced by that of a fixed record.
 
     Parameters
     ----------
@@ -94,19 +92,43 @@ def sum_on_grid(statistic: RecordStatistic, batches: Iterable[Batch], step: np.n
         The records, one batch after the other.
     step : [d]
         The steps of the grid, powers of two, of which a contribution has at most 2^62.
+    fixed
+        The record that stands for one of which nothing can be read.
     norm
         That of the sensitivities which contributions have to be covered by.
     """
-    add = add_listed if statistic.is_sparse and len(step) > MOST_DENSE else add_rows
-    widest = max(len(step), sum(dimension_of(leaf) or 0 for leaf in statistic.leaves))
-    size = max(1, min(MOST_ROWS, MOST_NUMBERS // (1 if add is add_listed else widest)))
-    halves, count, faults = np.zeros((2, len(step)), np.int64), 0, Faults()
+    instead = find_fixed(statistic, fixed, norm).parts
+    halves, count, replaced = np.zeros((2, len(step)), np.int64), 0, 0
     for batch in batches:
-        for piece, number in pieces(batch, size):
-            added, found = add(halves, statistic, piece, number, step, norm)
-            halves, count, faults = carried(added), count + number, faults.either(found)
+        replaced += batch.num_left_out
+        for piece, number in pieces(batch, size_of_piece(statistic)):
+            parts, is_right = find(statistic, piece.fields, number, norm)
+            parts = tuple(np.where(is_right[:, None], *pair) for pair in zip(parts, instead, strict=True))
+            halves = carried(added(halves, parts, step))
+            count, replaced = count + number, replaced + int(np.sum(~(piece.is_readable & is_right)))
     high, low = halves.astype(object)
-    return ExactSum(high * 2**HALF + low, count, faults)
+    return ExactSum(high * 2**HALF + low, count, replaced)
+
+
+def is_listed(statistic: RecordStatistic) -> bool:
+    """Whether contributions are found as places and values."""
+    return statistic.is_sparse and (dimension_of(statistic) or 0) > MOST_DENSE
+
+
+def size_of_piece(statistic: RecordStatistic) -> int:
+    """How many records are computed at once."""
+    widest = max(dimension_of(statistic) or 0, sum(dimension_of(leaf) or 0 for leaf in statistic.leaves))
+    return max(1, min(MOST_ROWS, MOST_NUMBERS // (1 if is_listed(statistic) else widest)))
+
+
+def added(halves: np.ndarray, parts: tuple[np.ndarray, ...], step: np.ndarray) -> np.ndarray:
+    """The halves [2, d] of a sum with contributions, in rows or in places and values."""
+    if len(parts) == 1:
+        return np.asarray(halves + np.stack([np.sum(half, axis=0) for half in split(np.rint(parts[0] / step))]))
+    total, (places, values) = halves.copy(), parts
+    for sums, half in zip(total, split(np.rint(values / step[places])), strict=True):
+        np.add.at(sums, places, half)
+    return total
 
 
 def pieces(batch: Batch, size: int) -> Iterator[tuple[Batch, int]]:
@@ -125,20 +147,8 @@ def fill(leaf: np.ndarray, size: int) -> np.ndarray:
     return np.concatenate([leaf, np.repeat(leaf[-1:], size - len(leaf), axis=0)])
 
 
-def add_rows(
-    halves: np.ndarray, statistic: RecordStatistic, piece: Batch, number: int, step: np.ndarray, norm: Norm
-) -> tuple[np.ndarray, Faults]:
-    """The halves [2, d] of the sum with those of the first records of a piece, and why some were left out."""
-    rows, finite, covered = contributions(statistic, piece.fields, number, norm)
-    rows = where(piece.is_readable & finite & covered, rows)
-    added = halves + np.stack([np.sum(half, axis=0) for half in split(np.rint(rows / step))])
-    return added, faults_of(piece, finite, covered)
-
-
-def contributions(
-    statistic: RecordStatistic, records: Records, number: int, norm: Norm
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The contributions [m, d] of the first m records, and which are finite and covered by the sensitivities [m]."""
+def find_rows(statistic: RecordStatistic, records: Records, number: int, norm: Norm) -> Found:
+    """The contributions [m, d] of the first m records; 0 where they are not finite."""
     parts = [np.asarray(part, float)[:number] for part in contribute(statistic, records)]
     with np.errstate(all="ignore"):  # a warning would tell something of a record
         rows = statistic.assemble(iter(parts))
@@ -148,26 +158,18 @@ def contributions(
     for leaf, part in zip(statistic.leaves, parts, strict=True):
         known = where(finite, part)
         covered &= leaf.covers(known, tolerance_of(leaf)) & within_radius(leaf, known, norm)
-    return rows, finite, covered
+    return Found((rows,), finite & covered)
 
 
-def add_listed(
-    halves: np.ndarray, statistic: RecordStatistic, piece: Batch, number: int, step: np.ndarray, norm: Norm
-) -> tuple[np.ndarray, Faults]:
+def find_listed(statistic: RecordStatistic, records: Records, number: int, norm: Norm) -> Found:
     """The same from the coordinates that are not 0, for tables of many cells."""
-    listed = [tuple(np.asarray(part)[:number] for part in parts) for parts in list_parts(statistic, piece.fields)]
+    listed = [tuple(np.asarray(part)[:number] for part in parts) for parts in list_parts(statistic, records)]
     with np.errstate(all="ignore"):
         places, values = statistic.assemble_listed((places, values.astype(float)) for places, values in listed)
     values = np.where(places >= 0, values, 0.0)
     finite = are_finite(values)
     values = where(finite, values)
-    covered = are_covered(statistic, places, values, norm)
-    kept = piece.is_readable & finite & covered
-    places, values = np.where(kept[:, None], places, -1), where(kept, values)
-    added = halves.copy()
-    for total, half in zip(added, split(np.rint(values / step[places])), strict=True):
-        np.add.at(total, places, half)
-    return added, faults_of(piece, finite, covered)
+    return Found((places, values), finite & are_covered(statistic, places, values, norm))
 
 
 def are_finite(*parts: np.ndarray) -> np.ndarray:
@@ -178,12 +180,6 @@ def are_finite(*parts: np.ndarray) -> np.ndarray:
 def where(kept: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Rows [m, ...] with 0 in place of those that are not kept [m]."""
     return np.where(kept[:, None], rows, 0.0)
-
-
-def faults_of(piece: Batch, finite: np.ndarray, covered: np.ndarray) -> Faults:
-    """Why records [m] were left out."""
-    found = piece.is_readable
-    return Faults(not np.all(found), bool(np.any(found & ~finite)), bool(np.any(found & finite & ~covered)))
 
 
 @partial(jax.jit, static_argnames=("statistic",))

@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpjax._util.validation import fail, is_refusal
+from dpjax.private.columns import column_names, is_table
 from dpjax.private.entries import read_column, silent
 from dpjax.private.noise import Secure
 from dpjax.private.people import People, number_people, read_identifiers
-from dpjax.private.releases.layout import REMEDY, Field, ReleaseLayout, column_names, is_batch
+from dpjax.private.releases.layout import REMEDY, Field, ReleaseLayout
 
 __all__ = ["Batch", "charged", "read_batches", "select_rows"]
 
@@ -24,13 +25,17 @@ class Batch(NamedTuple):
     Attributes
     ----------
     fields
-        Arrays [m, ...] by field, 0 in place of what the field's type does not hold, and in fields that are not read.
+        Arrays [m, ...] by field, with its fixed value in place of each entry that is none, and in fields that are not
+        read.
     is_readable : [m]
         Whether a record has nothing in it that was replaced.
+    num_left_out
+        How many records without an identifier are not among them.
     """
 
     fields: dict[str, np.ndarray]
     is_readable: np.ndarray
+    num_left_out: int = 0
 
 
 @contextmanager
@@ -56,8 +61,8 @@ def read_batches(records: Any, layout: ReleaseLayout, people: People, noise: Sec
     Parameters
     ----------
     records
-        A dict of arrays or lists, anything with ``columns`` and ``[name].to_numpy()``, such as a pandas DataFrame, or
-        an iterable of such batches, which is read once.
+        A dict of arrays or lists, a table of pandas, polars or pyarrow, or an iterable of such batches, which is read
+        once.
     layout
         The columns and types of fields, and which of them are read; others are 0.
     people
@@ -70,17 +75,18 @@ def read_batches(records: Any, layout: ReleaseLayout, people: People, noise: Sec
     TypeError, ValueError
         If a batch is none, lacks a field, or has fields of unequal length.
     """
-    for held in [records] if is_batch(records) else records:
+    for held in [records] if is_table(records) else records:
         batch = read_batch(held, layout)
         if people.column is not None:
-            batch = select_rows(batch, read_identifiers(held[people.column]), people, noise)
+            identifiers = read_identifiers(held[people.column])
+            batch = select_rows(batch, identifiers, people, noise, layout.fixed)
         if len(batch.is_readable):
             yield batch
 
 
 def read_batch(held: Any, layout: ReleaseLayout) -> Batch:
     """The records of a batch."""
-    if not is_batch(held):
+    if not is_table(held):
         fail("records", f"a batch that is a {type(held).__name__}", "records by field", REMEDY, error=TypeError)
     names = column_names(held)
     if missing := [column for column in layout.columns if column not in names]:
@@ -92,24 +98,29 @@ def read_batch(held: Any, layout: ReleaseLayout) -> Batch:
         remedy = "Give every field one entry for each record."
         fail("records", "fields of unequal length", "fields with one entry for each record", remedy)
     size = sizes.pop() if sizes else len(held)
-    blank = {name: np.zeros((size, *one.shape), one.dtype) for name, one in layout.fields.items()}
+    blank = {name: np.broadcast_to(one, (size, *one.shape)) for name, one in layout.fixed.items()}
     readable = np.all([np.ones(size, bool), *(is_readable for _, is_readable in read.values())], axis=0)
     return Batch(blank | {name: values for name, (values, _) in read.items()}, readable)
 
 
 def read_field(held: Any, field: Field) -> tuple[np.ndarray, np.ndarray]:
-    """The entries [m, ...] of a field, and which of them [m] are readable; of several columns each by itself."""
-    if not isinstance(field.column, list):
-        return read_column(held[field.column], field.dtype, field.shape, field.largest)
-    parts = [read_column(held[column], field.dtype, (), field.largest) for column in field.column]
-    values, readable = zip(*parts, strict=True)
-    return np.stack(values, axis=1), np.all(readable, axis=0)
+    """The entries [m, ...] of a field, with fixed values for some, and which [m] have none; columns each by itself."""
+    if isinstance(field.column, list):
+        part = field.reading._replace(shape=())
+        parts = [read_column(held[column], part) for column in field.column]
+        values, is_held = (np.stack(one, axis=1) for one in zip(*parts, strict=True))
+    else:
+        values, is_held = read_column(held[field.column], field.reading)
+    return np.where(is_held, values, field.stand_in), np.all(is_held, axis=tuple(range(1, is_held.ndim)))
 
 
-def select_rows(batch: Batch, entries: list[Any], people: People, noise: Secure) -> Batch:
-    """At most `max_rows` rows of each person, chosen at random; rows without an identifier are unreadable.
+def select_rows(
+    batch: Batch, entries: list[Any], people: People, noise: Secure, fixed: Mapping[str, np.ndarray]
+) -> Batch:
+    """At most `max_rows` rows of each person, chosen at random.
 
-    Which rows of a person are chosen depends on no other person.
+    Which rows of a person are chosen depends on no other person. A row without an identifier is left out if the number
+    of rows is confidential. Else it counts as another person's, of which nothing can be read.
     """
     if len(entries) != len(batch.is_readable):
         given = f"{people.column!r} with another number of entries than the other columns"
@@ -118,5 +129,12 @@ def select_rows(batch: Batch, entries: list[Any], people: People, noise: Secure)
     order = np.lexsort((np.frombuffer(noise.keystream(8 * len(codes)), np.uint64), codes))
     in_order = codes[order]
     earlier = np.arange(len(codes)) - np.searchsorted(in_order, in_order)  # rows of the same person before this one
-    chosen = np.sort(order[earlier < people.max_rows])
-    return Batch({name: leaf[chosen] for name, leaf in batch.fields.items()}, (batch.is_readable & known)[chosen])
+    is_chosen = np.zeros(len(codes), bool)
+    is_chosen[order] = earlier < people.max_rows
+    chosen = np.flatnonzero(is_chosen & known if people.can_differ else is_chosen | ~known)
+    has_one = known[chosen]
+    fields = {
+        name: np.where(np.reshape(has_one, (-1, *[1] * fixed[name].ndim)), leaf[chosen], fixed[name])
+        for name, leaf in batch.fields.items()
+    }
+    return Batch(fields, batch.is_readable[chosen] & has_one, int(np.sum(~known)) if people.can_differ else 0)

@@ -19,7 +19,7 @@ from dpjax.private.noise import Noise, Secure, secure
 from dpjax.private.noise.discrete_laplace import discrete_laplace
 from dpjax.private.noise.secure import rounded_normal
 from dpjax.private.people import UNSAID, People, Unsaid, check_said, read_people
-from dpjax.private.releases.exact_sum import ExactSum, sum_on_grid
+from dpjax.private.releases.exact_sum import ExactSum, find_fixed, sum_on_grid
 from dpjax.private.releases.layout import Columns, Dtypes, lay_out
 from dpjax.private.releases.price import Part, affordable, price, read_statistic
 from dpjax.private.releases.records import charged, read_batches
@@ -27,8 +27,16 @@ from dpjax.release import Release, UnknownCount
 from dpjax.release.checks import PrecisionWarning
 from dpjax.release.unknown_count import expected_number
 from dpjax.statistics import RecordStatistic
+from dpjax.statistics.base import Norm
 
 __all__ = ["mechanism_of", "noisy", "release"]
+
+REPLACED = (
+    "private.release: of the records, {replaced} had an entry that could not be used, such as NaN or a text that is no"
+    " level. Each was replaced by a fixed value, and rows without an identifier were left out. This number is not"
+    " private: keep it to yourself. Impute such entries beforehand, or leave the records out."
+)
+"""What the data holder alone is told."""
 
 
 def release(
@@ -63,8 +71,8 @@ def release(
         One of `dpjax.statistics`, whose sensitivity is known, of known dimension; a function of your own by
         `dpjax.statistics.clipped`.
     records
-        A dict of arrays with one leading axis, a pandas DataFrame, or an iterable of such batches, which need not fit
-        into memory together.
+        A dict of arrays or lists with one leading axis, a table of pandas, polars or pyarrow, or an iterable of such
+        batches, which need not fit into memory together. Fields with declared levels hold their names or codes.
     n
         Under add-or-remove neighbours, if the number of records is confidential: the number if it is public all the
         same, or a `dpjax.UnknownCount`. A count among the sums tells it with noise. Under replace-one it is that of the
@@ -79,12 +87,12 @@ def release(
     weights : [k]
         In place of shares: those with which the sum of the noise's variances, so weighted, is least.
     columns
-        For a DataFrame: the column of each field, or a list of columns for a field that is a vector. By default each
+        For a table: the column of each field, or a list of columns for a field that is a vector. By default each
         column is a field.
     dtypes
         The type of fields by name, such as ``{"age": int, "x": (float, 2)}`` with the length of a vector. By default
-        it is that of an array, or what a statistic of dpjax reads. A function of your own is given single floats of a
-        list, a DataFrame or an array of objects; of batches it needs the types of all its fields.
+        it is what a statistic of dpjax reads. A function of your own is given the numbers of an array. Of a list, a
+        table or an array of objects it is given single floats; of batches it needs the types of all its fields.
     people
         The field or column that says whose a row is, if one person can have several rows. What is promised then is
         promised to people: at most ``max_rows`` rows of each, chosen at random, enter the sum, and the noise covers
@@ -95,7 +103,7 @@ def release(
     normalise
         A function of one identifier, such as ``str.strip``, for whole numbers, texts or bytes. By default they are
         compared as they stand: " 7", "7" and 7 are different people. A row of which it fails, or that has no
-        identifier, is like a row with a NaN.
+        identifier, is left out if the number of rows is confidential; else it is a person's of which nothing is known.
     noise
         The source of the noise; with other bytes than those of the operating system it is ``"simulation-grade"``, and
         nothing is promised.
@@ -115,9 +123,8 @@ def release(
         If the ledger has too little left. Nothing is released then.
     TypeError, ValueError
         If an argument is unusable, or fields have other names or types than the statistic reads. Nothing is charged
-        then. If records cannot be read, or n is not their number. If one has an entry that its field's type does not
-        hold, or contributes what is not finite or what the statistic's sensitivity is not about. Then the ledger is
-        charged first: what an error reveals of a record is not free.
+        then. If n is not the number of records, or these end in an error or are of unequal number by field. Then the
+        ledger is charged first: what an error reveals of a record is not free.
     ImportError
         If cryptography is not installed, which the noise needs.
 
@@ -125,6 +132,8 @@ def release(
     -----
     PrecisionWarning
         If float32 cannot hold the value to the noise's precision.
+    UserWarning
+        If records had entries that are none, with their number, which is not private. It comes last.
 
     Notes
     -----
@@ -142,15 +151,19 @@ def release(
     exp(-|k| step / b), by Algorithm 2 of Canonne, Kamath and Steinke (2020). Sums of whole numbers have steps of 1, and
     others of at most 2⁻³² b, by which their L1 sensitivity is larger for each coordinate. A number takes about 15 µs.
 
-    *What is read.* Before the charge no record is looked at, only names of fields and types of arrays. After it each
-    entry is converted by itself to the type of its field, so that none changes what another record contributes. Read
-    are the fields on which the statistic depends. An entry that the type does not hold is an error, as a NaN is. So is
-    a whole number that floats do not tell apart, from 2⁵³ on or in float32 2²⁴, for a function of your own that did not
-    get ``dtypes``. What is converted before, by ``numpy.array`` or by pandas, has to be converted without regard to
-    the records: read a DataFrame with types that you state.
+    *What is read.* Before the charge no record is looked at, only names and types of columns. After it each entry is
+    converted by itself to the type of its field, so that none changes what another record contributes. Read are the
+    fields on which the statistic depends. An entry that the type does not hold is replaced by a fixed value, as a NaN
+    is. So is a whole number that floats do not tell apart, from 2⁵³ on or in float32 2²⁴, for a function of your own
+    that did not get ``dtypes``. What is converted before, by ``numpy.array`` or by pandas, has to be converted without
+    regard to the records: read a table with types that you state.
 
-    What a record contributes is checked by `RecordStatistic.covers` as it is read. Under replace-one the set of all
-    contributions is as wide as the statistic says.
+    *What stands for an entry that is none.* No category, and so no cell of a table; the centre of bounds, or the edge
+    or point in the middle; equal shares; 0 for a function of your own. `RecordStatistic.fixed_values` says it.
+
+    What a record contributes is checked by `RecordStatistic.covers` as it is read. If it is not covered, the
+    contribution of a record of fixed values takes its place. Under replace-one the set of all contributions is as wide
+    as the statistic says.
 
     An error tells whoever runs the program something of the records, and so does the running time: neither is for
     publication.
@@ -182,13 +195,16 @@ def release(
         blank = announce(blank, n, statistic)
     layout = lay_out(records, statistic, columns, dtypes, protected, blank.check_records)
     check_said(people, layout.beside)
+    norm: Norm = 1 if delta == 0 else 2
+    find_fixed(statistic, layout.fixed, norm)
     ledger.charge(queries)
     with charged():  # no sooner, or anyone might learn for nothing what the records are
         batches = read_batches(records, layout, protected, source)
-        total = sum_on_grid(statistic, batches, steps_of(parts), norm=1 if delta == 0 else 2)
-        total.faults.check()
+        total = sum_on_grid(statistic, batches, steps_of(parts), layout.fixed, norm=norm)
         number = number_of(n, total, relation)
-    return publish(blank, total, number, parts, source, n is not None)
+    published = publish(blank, total, number, parts, source, n is not None)
+    report(total.num_replaced)
+    return published
 
 
 def check_arguments(budget: Any, noise: Any, name: Any) -> Secure:
@@ -285,6 +301,19 @@ def publish(
         except PrecisionWarning:  # filters that make errors of warnings
             warnings.simplefilter("ignore", PrecisionWarning)
             return replace(blank, value=value, n=n)
+
+
+def report(replaced: int) -> None:
+    """Warn the data holder of records that were replaced; filters that make errors of warnings lose no release."""
+    if not replaced:
+        return
+    said = REPLACED.format(replaced=replaced)
+    try:
+        warnings.warn(said, stacklevel=3)
+    except UserWarning:
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UserWarning)
+            warnings.warn(said, stacklevel=3)
 
 
 def noisy(steps: np.ndarray, parts: Sequence[Part], noise: Secure) -> np.ndarray:

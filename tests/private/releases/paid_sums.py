@@ -4,6 +4,7 @@ import numpy as np
 
 from dpjax import private, statistics
 from dpjax.private.people import EACH_RECORD
+from dpjax.private.releases.exact_sum import sum_on_grid
 from dpjax.private.releases.layout import lay_out
 from dpjax.private.releases.records import read_batches
 
@@ -32,3 +33,9 @@ def read(records, statistic=GRAM, people=None, noise=None, *, columns=None, dtyp
     who = EACH_RECORD if people is None else people
     layout = layout or lay_out(records, statistic, columns, dtypes, who)
     return read_batches(records, layout, who, noise)
+
+
+def exact(records, statistic, step, norm=2, **options):
+    """The sum before the noise, of records that are another person's each."""
+    layout = lay_out(records, statistic, None, options.get("dtypes"), EACH_RECORD)
+    return sum_on_grid(statistic, read_batches(records, layout, EACH_RECORD, seeded()), step, layout.fixed, norm=norm)

@@ -7,11 +7,13 @@ import pytest
 
 from dpjax import statistics
 from dpjax.private.noise.secure import grid_of
+from dpjax.private.people import EACH_RECORD
 from dpjax.private.releases import exact_sum
-from dpjax.private.releases.exact_sum import carried, split, sum_on_grid
+from dpjax.private.releases.exact_sum import carried, find, find_fixed, split
+from dpjax.private.releases.layout import lay_out
 from dpjax.private.releases.price import Part
 from dpjax.private.releases.release import noisy, steps_of
-from tests.private.releases.paid_sums import GRAM, RECORDS, TABLE, read, seeded
+from tests.private.releases.paid_sums import GRAM, RECORDS, TABLE, exact, seeded
 
 
 def test_noise_is_added_to_whole_steps():
@@ -31,7 +33,7 @@ def test_sums_are_those_of_integers_in_any_order_and_batches():
     shuffled = {name: leaf[::-1] for name, leaf in RECORDS.items()}
     pieces = ({name: leaf[start : start + 7] for name, leaf in RECORDS.items()} for start in range(0, 301, 7))
     for records in (RECORDS, shuffled, pieces):
-        total = sum_on_grid(GRAM, read(records), step)
+        total = exact(records, GRAM, step)
         assert (total.steps.tolist(), total.num_records) == (expected, 300)
 
 
@@ -53,7 +55,38 @@ def test_sums_of_large_tables_are_those_of_all_coordinates(kind, monkeypatch):
         "classes": statistics.class_features(2, 2, 3),
     }[kind]
     step = np.exp2(-20.0 - np.arange(chosen.dimension) % 3)
-    dense = sum_on_grid(chosen, read(records, chosen), step)
+    dense = exact(records, chosen, step)
     monkeypatch.setattr(exact_sum, "MOST_DENSE", 1)
-    listed = sum_on_grid(chosen, read(records, chosen), step)
+    listed = exact(records, chosen, step)
     assert (listed.steps.tolist(), listed.num_records) == (dense.steps.tolist(), 300)
+
+
+STATISTICS = {
+    "total": statistics.total("y", 4.0, 5.0),
+    "vector": statistics.total("x", [4.0, -9.0], [5.0, -8.0]),
+    "gram": statistics.gram([4.0, -9.0], [5.0, -8.0], (7.0, 9.0)),
+    "powers": statistics.powers("y", 4.0, 9.0),
+    "histogram": statistics.histogram("y", [4.0, 5.0, 6.0]),
+    "quantile": statistics.linear(statistics.around("y", [4.0, 5.0]), np.arange(10.0).reshape(2, 5)),
+    "linear": statistics.linear(statistics.cells("y", levels=["a", "b"]), [[3.0, 4.0], [-5.0, 5.0]]),
+    "shares": statistics.log_composition("share", 0.1, dimension=2),
+    "scaled": statistics.scaled(statistics.grouped("y", [0, 0, 1]), 3.0),
+    "classes": statistics.class_features(2, 2, 3),
+}
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+@pytest.mark.parametrize("kind", STATISTICS)
+def test_a_replaced_contribution_is_one_that_the_sensitivities_are_about(kind, norm):
+    """Of every statistic: a contribution of 0 is 5 from those of a total from 4 to 5, which differ by 1 at most."""
+    statistic, rng = STATISTICS[kind], np.random.default_rng(0)
+    types = statistic.leaves[0].field_types
+    draw = rng.integers if next(iter(types.values())).base.kind == "i" else rng.uniform
+    records = {name: draw(-2 if draw is rng.integers else -10, 10, (400, *of.shape)) for name, of in types.items()}
+    records |= {"share": rng.dirichlet([0.5, 0.5], 400)} if "share" in records else {}
+    layout = lay_out(records, statistic, None, None, EACH_RECORD)
+    fixed = find_fixed(statistic, layout.fixed, norm).parts[0]
+    held = {name: leaf.astype(layout.fields[name].reading.dtype) for name, leaf in records.items()}
+    distance = np.linalg.norm(find(statistic, held, 400, norm).parts[0] - fixed, norm, axis=1)
+    assert np.max(distance) <= statistic.diameter(norm) * (1 + 1e-5)
+    assert np.linalg.norm(fixed, norm) <= statistic.radius(norm) * (1 + 1e-5)

@@ -4,6 +4,7 @@ import contextlib
 import random
 import re
 import signal
+import warnings
 
 import jax
 import jax.numpy as jnp
@@ -14,12 +15,12 @@ import dpjax
 from dpjax import models, private, statistics
 from dpjax.private.accounting import ledger_file
 from dpjax.private.releases import release as release_module
-from dpjax.private.releases.exact_sum import are_covered, sum_on_grid
+from dpjax.private.releases.exact_sum import are_covered
 from dpjax.private.releases.price import affordable, price
 from dpjax.private.releases.release import noisy, steps_of
 from tests.private.accounting.test_ledger_processes import run_python
 from tests.private.audits import DELTA, DRAWS, disproved
-from tests.private.releases.paid_sums import ADDED, BOTH, BUDGET, GRAM, RECORDS, TABLE, TOTAL, read, release, seeded
+from tests.private.releases.paid_sums import ADDED, BOTH, BUDGET, GRAM, RECORDS, TABLE, TOTAL, exact, release, seeded
 from tests.private.runs.test_killed_runs import die
 from tests.tools.killed_files import Death, dying, left_behind
 
@@ -37,7 +38,7 @@ def steps_and_parts(statistic, records, budget, share=1.0):
     cost = affordable(private.Ledger(budget), None)
     parts = [one._replace(scale=share * one.scale) for one in price(statistic, cost, budget.neighbours, None, None)]
     norm = 1 if budget.delta == 0 else 2
-    return sum_on_grid(statistic, read(records, statistic), steps_of(parts), norm=norm).steps, parts
+    return exact(records, statistic, steps_of(parts), norm).steps, parts
 
 
 def released(statistic, records, budget, share=1.0, draws=DRAWS):
@@ -182,6 +183,13 @@ class Liar(statistics.RecordStatistic):
         return 1.0
 
 
+class Overflow(Liar):
+    """A statistic that is infinite for large records."""
+
+    def __call__(self, record):
+        return jnp.where(record["y"] > 1, jnp.inf, 0.0)[None]
+
+
 class LyingTable(Liar):
     """A table of which a record has a cell that counts too much, or the same one twice."""
 
@@ -211,7 +219,7 @@ WRONG = {
     "lower, upper": lambda: release(statistics.total("y", dimension=1)),
     "record['z']": lambda: release(statistics.total("z", 0.0, 1.0)),
     "record['y'] shape": lambda: release(TOTAL, {"y": np.ones((3, 2))}),
-    "record['group']": lambda: release(TABLE, {"group": np.ones(3)}),
+    "record['group']": lambda: release(TABLE, {"group": np.ones(3)}, dtypes={"group": float}),
     "records kind": lambda: release(TOTAL, 3.0),
     "records array": lambda: release(TOTAL, np.ones(3)),
     "records text": lambda: release(TOTAL, "records.csv"),
@@ -227,6 +235,9 @@ WRONG = {
     "dtypes names": lambda: release(TOTAL, RECORDS, dtypes={"z": float}),
     "dtypes of words": lambda: release(TOTAL, RECORDS, dtypes={"y": str}),
     "dtypes words": lambda: release(TOTAL, RECORDS, dtypes={"y": "number"}),
+    "records in a list of what are no batches": lambda: release(TOTAL, [TWO, 3.0]),
+    "records without the field in a batch": lambda: release(TOTAL, [TWO, {"x": np.ones(2)}]),
+    "records with a masked batch": lambda: release(TOTAL, [TWO, {"y": np.ma.masked_array([1.0, 2.0], [True, False])}]),
     "dtypes of batches": lambda: release(statistics.clipped(score, 1.0, dimension=1), [RECORDS]),
     "people of unused columns": lambda: private.release(private.Ledger(BUDGET), TOTAL, RECORDS),
     "people of batches": lambda: private.release(private.Ledger(BUDGET), TOTAL, [TWO]),
@@ -288,7 +299,7 @@ def test_no_column_is_guessed():
     frame = pandas.DataFrame({"wage": [1.0, 2.0], "job": ["a", "b"]})
     with pytest.raises(ValueError, match="columns: given"):
         release(TOTAL, frame, columns={"y": "wages"})
-    with pytest.raises(ValueError, match=r"records: given an entry .*was charged"):
+    with pytest.raises(TypeError, match="records: given a column 'job' of texts"):
         release(TOTAL, frame, columns={"y": "job"})
 
 
@@ -303,76 +314,112 @@ def test_what_subsampled_queries_leave_can_be_spent():
         private.release(ledger, TOTAL, RECORDS, people=None)
 
 
-class Overflow(Liar):
-    """A statistic that is infinite for large records."""
-
-    def __call__(self, record):
-        return jnp.where(record["y"] > 1, jnp.inf, 0.0)[None]
-
-
 FAULTY = {
-    "NaN": (TOTAL, {"y": np.array([1.0, np.nan])}, "an entry that is not finite"),
-    "infinite": (TOTAL, {"y": np.array([1.0, np.inf])}, "an entry that is not finite"),
-    "in a later batch": (TOTAL, [TWO, {"y": np.array([-np.inf, 0.0])}], "an entry that is not finite"),
-    "overflow": (Overflow(), {"y": np.array([0.0, 2.0])}, "one whose contribution is not finite"),
-    "outside": (Liar(), {"y": np.array([0.5, 1.5])}, "one outside the statistic's sensitivity"),
-    "no shares": (SHARES, {"share": np.array([[1.0, 1.0, 0.01]])}, "one outside"),
-    "scaled": (statistics.scaled(SHARES, 2.0), {"share": np.array([[1.0, 1.0, 0.01]])}, "one outside"),
-    "stacked": (statistics.stacked(SHARES, Liar()), PARTS | {"y": np.array([0.5, 1.5])}, "one outside"),
     "no rows": (TOTAL, {"y": np.ones(0)}, "none;"),
     "no batches": (TOTAL, iter([]), "none;"),
     "unequal lengths": (TOTAL, {"y": np.ones(3), "x": np.ones(2)}, "fields of unequal length"),
-    "a batch that is none": (TOTAL, [TWO, 3.0], "a batch that is a float"),
-    "a batch without the field": (TOTAL, [TWO, {"x": np.ones(2)}], r"a batch without \['y'\]"),
-    "a batch that is masked": (TOTAL, [TWO, {"y": np.ma.masked_array([1.0, 2.0], [True, False])}], "a masked array"),
-    "listed": (LyingTable(), {"places": np.array([[3, 3]]), "values": np.array([[0.5, 0.5]])}, "one outside"),
+    "a batch that is none": (TOTAL, iter([TWO, 3.0]), "a batch that is a float"),
+    "a batch without the field": (TOTAL, iter([TWO, {"x": np.ones(2)}]), r"a batch without \['y'\]"),
+    "a masked batch": (TOTAL, iter([TWO, {"y": np.ma.masked_array([1.0, 2.0], [True, False])}]), "a masked array"),
+    "a batch of texts": (TOTAL, iter([TWO, {"y": 3}]), "what raised TypeError"),
 }
 
 
 @pytest.mark.parametrize("fault", FAULTY)
-def test_what_is_wrong_with_a_record_shows_only_when_it_is_paid_for(fault):
+def test_what_is_wrong_with_batches_shows_only_when_it_is_paid_for(fault):
     """An error before the charge tells for nothing whether such a record is there."""
     ledger, (statistic, records, given) = private.Ledger(BUDGET), FAULTY[fault]
     with pytest.raises((TypeError, ValueError), match=rf"^records: given {given}.*was charged") as refused:
         private.release(ledger, statistic, records, people=None)
     assert LAYOUT.fullmatch(str(refused.value))
-    assert len(ledger.queries) == (2 if fault == "stacked" else 1)
-
-
-COUNTS = statistics.cells("group", 3)
-UNLIKE = {
-    "row of another length": (GRAM, {"x": [[1.0, 0.0], [0.5], [0.0, 1.0]], "y": [0.0, 1.0, 1.5]}),
-    "None": (TOTAL, {"y": [0.0, None, 1.0]}),
-    "word": (TOTAL, {"y": [0.0, "n/a", 1.0]}),
-    "word in objects": (TOTAL, {"y": np.array([0.0, "n/a", 1.0], object)}),
-    "large number": (TOTAL, {"y": [0, 10**400, 1]}),
-    "None among categories": (COUNTS, {"group": [0, None, 1]}),
-    "NaN among categories": (COUNTS, {"group": [0, float("nan"), 1]}),
-    "half among categories": (COUNTS, {"group": [0, 1.5, 1]}),
-    "in a later batch": (COUNTS, [{"group": [0, 1]}, {"group": [0, float("nan"), 1]}]),
-    "list": (TOTAL, {"y": [0.0, [1.0], 1.0]}),
-}
-
-
-@pytest.mark.parametrize("kind", UNLIKE)
-def test_an_entry_unlike_the_others_shows_only_when_it_is_paid_for(kind):
-    """Python's lists have no type that would be known before: none of their entries may decide by itself."""
-    ledger, (statistic, records) = private.Ledger(BUDGET), UNLIKE[kind]
-    with pytest.raises(ValueError, match=r"^records: given an entry that is not finite, .*was charged"):
-        private.release(ledger, statistic, records, people=None)
     assert len(ledger.queries) == 1
 
 
-def test_gaps_of_a_table_show_only_when_they_are_paid_for():
+COUNTS = statistics.cells("group", 3)
+LAST = np.array([[0.2, 0.3, 0.5]])
+REPLACED = {
+    "NaN": (TOTAL, {"y": np.array([1.0, np.nan])}, {"y": [1.0, 0.0]}),
+    "infinite": (TOTAL, {"y": np.array([1.0, np.inf])}, {"y": [1.0, 0.0]}),
+    "centre": (statistics.total("y", 4.0, 5.0), {"y": [None]}, {"y": [4.5]}),
+    "in a later batch": (TOTAL, [TWO, {"y": np.array([-np.inf, 0.0])}], {"y": [1.0, 1.0, 0.0, 0.0]}),
+    "overflow": (Overflow(), {"y": np.array([0.0, 2.0])}, {"y": [0.0, 0.0]}),
+    "outside": (Liar(), {"y": np.array([0.5, 1.5])}, {"y": [0.5, 0.0]}),
+    "no shares": (SHARES, {"share": np.array([[1.0, 1.0, 0.01]])}, {"share": [[1 / 3] * 3]}),
+    "scaled": (statistics.scaled(SHARES, 2.0), {"share": np.array([[1.0, 1.0, 0.01]])}, {"share": [[1 / 3] * 3]}),
+    "stacked": (
+        statistics.stacked(SHARES, Liar()),
+        {"share": LAST, "y": np.array([1.5])},
+        {"share": [[1 / 3] * 3], "y": [0.0]},
+    ),
+    "row of another length": (
+        GRAM,
+        {"x": [[1.0, 0.0], [0.5], [0.0, 1.0]], "y": [0.0, 1.0, 1.5]},
+        {"x": [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]], "y": [0.0, 1.0, 1.5]},
+    ),
+    "a coordinate": (
+        GRAM,
+        {"x": np.array([[np.nan, 0.5]]), "y": [1.0]},
+        {"x": [[0.0, 0.5]], "y": [1.0]},
+    ),
+    "None": (TOTAL, {"y": [0.0, None, 1.0]}, {"y": [0.0, 0.0, 1.0]}),
+    "word": (TOTAL, {"y": [0.0, "n/a", 1.0]}, {"y": [0.0, 0.0, 1.0]}),
+    "word in objects": (TOTAL, {"y": np.array([0.0, "n/a", 1.0], object)}, {"y": [0.0, 0.0, 1.0]}),
+    "large number": (TOTAL, {"y": [0, 10**400, 1]}, {"y": [0.0, 0.0, 1.0]}),
+    "list": (TOTAL, {"y": [0.0, [1.0], 1.0]}, {"y": [0.0, 0.0, 1.0]}),
+    "None among categories": (COUNTS, {"group": [0, None, 1]}, {"group": [0, -1, 1]}),
+    "NaN among categories": (COUNTS, {"group": np.array([0, np.nan, 1])}, {"group": [0, -1, 1]}),
+    "half among categories": (COUNTS, {"group": [0, 1.5, 1]}, {"group": [0, -1, 1]}),
+    "bin": (statistics.histogram("y", [0.0, 1.0, 2.0, 5.0]), {"y": [None, 0.5]}, {"y": [2.0, 0.5]}),
+    "quantile": (statistics.around("y", [1.0, 3.0, 4.0]), {"y": [None, 0.5]}, {"y": [3.0, 0.5]}),
+    "power": (statistics.powers("y", 1.0, 5.0), {"y": [None, 1.5]}, {"y": [3.0, 1.5]}),
+    "function": (statistics.clipped(score, 1.0, dimension=1), {"y": [None, 0.5]}, {"y": [0.0, 0.5]}),
+}
+
+
+@pytest.mark.parametrize("mistake", REPLACED)
+@pytest.mark.filterwarnings("error")
+def test_mistakes_of_a_record_are_replaced_and_counted_after_the_charge(mistake, monkeypatch):
+    """One odd entry cost the whole budget. Even where warnings are errors the value is kept."""
+    ledger, (statistic, records, instead) = private.Ledger(BUDGET), REPLACED[mistake]
+    charged_before = []
+    monkeypatch.setattr(release_module, "report", lambda number: charged_before.append((number, len(ledger.queries))))
+    found = private.release(ledger, statistic, records, people=None, noise=seeded())
+    assert charged_before == [(1, len(ledger.queries))]
+    assert len(ledger.queries) == (2 if mistake == "stacked" else 1)
+    plain = release(statistic, {name: np.asarray(leaf) for name, leaf in instead.items()}, noise=seeded())
+    np.testing.assert_allclose(found.value, plain.value, atol=1e-6)
+    assert found.n == plain.n
+
+
+@pytest.mark.parametrize("action", ["error", "always", "ignore"])
+def test_the_data_holder_is_told_how_many_and_loses_nothing(action, capsys):
+    """Whatever the filters of warnings are: as an error it would lose a value that was charged."""
+    with warnings.catch_warnings():
+        warnings.simplefilter(action)
+        assert release(TOTAL, {"y": [None, 1.0, "x"]}).n == 3
+    with pytest.warns(UserWarning, match=r"of the records, 2 had .* This number is not private: keep it to yourself"):
+        release(TOTAL, {"y": [None, 1.0, "x"]})
+
+
+def test_gaps_of_a_table_are_replaced():
     """A missing value makes floats of a column of integers, and objects of one that pandas says can have gaps."""
     pandas = pytest.importorskip("pandas")
     for column in ([0, 1, None, 2, 2], pandas.array([0, 1, None, 2, 2], dtype="Int64")):
         frame = pandas.DataFrame({"group": column})
         for records in (frame, {"group": frame["group"]}, [frame.iloc[:2], frame.iloc[2:]]):
-            ledger = private.Ledger(BUDGET)
-            with pytest.raises(ValueError, match=r"^records: given an entry .*was charged"):
-                private.release(ledger, COUNTS, records, people=None)
-            assert len(ledger.queries) == 1
+            with pytest.warns(UserWarning, match="of the records, 1 had"):
+                assert release(COUNTS, records, noise=seeded()).n == 5
+
+
+def test_a_statistic_that_is_wrong_where_entries_are_replaced_is_refused_before_the_charge():
+    class Logarithm(Liar):
+        def __call__(self, record):
+            return jnp.log(record["y"])[None] / 100
+
+    ledger = private.Ledger(BUDGET)
+    with pytest.raises(ValueError, match=r"^statistic: .*fixed_values"):
+        private.release(ledger, Logarithm(), {"y": np.ones(3)})
+    assert not ledger.queries
 
 
 def test_lists_are_read_as_what_their_entries_are():
