@@ -4,11 +4,12 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
 from io import BytesIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 import jax
@@ -57,8 +58,8 @@ class CheckpointFile:
     """
 
     REMEDY = "Pass another path, or remove the file to start afresh."
-    SECRET: frozenset[str] = frozenset()
-    """Names whose values no message may show."""
+    SECRET: Mapping[str, str] = MappingProxyType({})
+    """What messages call those whose values they may not show, by name."""
 
     def __init__(self, path: Path, fingerprint: dict[str, Any], mesh: Mesh | None = None) -> None:
         self.path = path
@@ -158,12 +159,12 @@ class CheckpointFile:
         """Raise unless the saved fingerprint is that of this run."""
         ours, missing = self.fingerprint, "nothing"
         differences = [
-            name if name in self.SECRET else f"{name}: saved {saved.get(name, missing)}, now {ours.get(name, missing)}"
+            self.SECRET.get(name) or f"{name}: saved {saved.get(name, missing)}, now {ours.get(name, missing)}"
             for name in sorted({*saved, *ours})
             if saved.get(name, missing) != ours.get(name, missing)
         ]
         if differences:
-            self.refuse("of a run that differs in " + "; ".join(differences))
+            self.refuse("of a run that differs in " + "; ".join(dict.fromkeys(differences)))
 
     def refuse(self, why: str) -> Any:
         """Raise the error of a file that cannot be continued."""

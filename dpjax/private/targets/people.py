@@ -42,7 +42,7 @@ def split_people(records: Any, people: Any, max_rows: Any, normalise: Any) -> tu
 def check_length(number: int, rest: Mapping[str, Any]) -> None:
     """Raise unless there is one identifier for each row."""
     if {np.shape(leaf)[:1] for leaf in jax.tree.leaves(dict(rest))} != {(number,)}:
-        given, remedy = f"{number} identifiers", "Name a column with one entry for each row."
+        given, remedy = "another number of identifiers than of rows", "Name a column with one entry for each row."
         fail("people", given, f"one for each row of fields {sorted(rest)}", remedy)
 
 

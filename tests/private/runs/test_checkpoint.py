@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from dpjax import private
+from dpjax.private.runs.checkpoint import probe
 from dpjax.runtime.checkpoint import CheckpointFile
 from tests.private.cases import BOUND, STARTS, TARGET, WALK, tilted
 from tests.private.runs.paid_runs import KEY, break_off, go, ledger, make_whole, shorten_parts
@@ -68,15 +69,29 @@ def test_as_many_as_the_budget_allows_is_decided_once(tmp_path, monkeypatch):
         ({"thin": 2}, "thin: saved 1, now 2"),
         ({"positions": STARTS + 1}, "in positions"),
         ({"ledger": ledger(4.0)}, "budget: saved"),
-        ({"kernel": WALK._replace(target=replace(TARGET, records=TARGET.records + 1))}, "records"),
+        ({"kernel": WALK._replace(target=replace(TARGET, records=TARGET.records + 1))}, "what is confidential"),
         ({"kernel": WALK._replace(queries=(private.Query("x", 3.0, "secure"),))}, "queries: saved"),
-        ({"kernel": WALK._replace(target=tilted(chunk_size=2))}, "records"),
+        ({"kernel": WALK._replace(target=tilted(chunk_size=2))}, "what is confidential"),
     ],
 )
 def test_another_run_does_not_take_up_a_checkpoint(saved_run, change, message):
     arguments = {"key": KEY, "kernel": WALK, "positions": STARTS, "ledger": ledger(), "num_iterations": 40} | change
     with pytest.raises(ValueError, match=message):
         private.sample(**arguments, checkpoint=saved_run)
+
+
+def test_a_rejection_is_the_same_whichever_record_differs(saved_run):
+    """That of record 0 named the target as well, so that a guess of it was confirmed or denied for nothing."""
+    said = set()
+    for place in [(0, 0), (1, 0), (0, 2)]:
+        other = replace(TARGET, records=TARGET.records.at[place].add(0.5))
+        with pytest.raises(ValueError, match="differs in what is confidential;") as refused:
+            go(kernel=WALK._replace(target=other), checkpoint=saved_run)
+        said.add(str(refused.value))
+    assert len(said) == 1
+    assert (
+        probe(replace(TARGET, records=TARGET.records * 7), jnp.ones(2)).tolist() == probe(TARGET, jnp.ones(2)).tolist()
+    )
 
 
 @pytest.mark.parametrize("change", [{"proposal_scale": 2.0}, {"ratio_bound": 2 * BOUND}], ids=str)
