@@ -4,6 +4,7 @@ import math
 import pickle
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dpjax import models, private
+from dpjax import models, private, statistics
 from dpjax.private import Budget, Ledger, Query, accounting, noise
 from tests.private.cases import AMPLE, BOUND, RECORDS, STARTS, TARGET, WALK, ledger
 
@@ -251,3 +252,111 @@ def test_what_is_wrong_is_named(call):
 
 def test_many_are_tried():
     assert len(CALLS) >= 250
+
+
+def frame() -> Any:
+    return pytest.importorskip("pandas").DataFrame({"a": [1.0, 2.0]})
+
+
+def missing() -> Any:
+    return pytest.importorskip("pandas").NA
+
+
+ZEROS = jnp.zeros(2)
+SHARED = statistics.stacked(statistics.count(), statistics.total("y", 0.0, 1.0))
+COUNTED = {"y": np.ones(3)}
+ADDED = Budget(1.0, 1e-6, "add-or-remove")
+
+
+def released(keystream: Callable = noise.secure.keystream, budget: Budget = ADDED, **options: Any) -> Any:
+    return private.release(Ledger(budget), SHARED, COUNTED, n=3, noise=noise.Secure(keystream), **options)
+
+
+RAW: dict[str, Callable[[], Any]] = {
+    "position of a frame": lambda: make_target(position=frame()),
+    "position of a range": lambda: make_target(position=range(2)),
+    **{
+        f"components of {name} {number}": lambda name=name, bad=bad: ALGORITHMS[name][0](
+            **ALGORITHMS[name][1], components=bad()
+        )
+        for name in ("rwmh", "dp_penalty")
+        for number, bad in enumerate((lambda: np.array([1, 2]), missing, frame, lambda: ["all"]))
+    },
+    "noise_multiplier secure": lambda: noise.secure.query("a", "x", dimension=2),
+    "noise_multiplier jax": lambda: noise.jax.query("a", "x", dimension=2),
+    "noise_multiplier of nothing": lambda: noise.secure.query("a", None, dimension=2),
+    "dimension jax": lambda: noise.jax.query("a", 1.0, dimension=0),
+    **{
+        f"{argument} {kind.__class__.__name__} {number}": lambda kind=kind, given=given: kind.release(*given)
+        for kind in (noise.secure, noise.jax)
+        for number, (argument, given) in enumerate(
+            [
+                ("key", (None, ZEROS, 1.0)),
+                ("key", (0, ZEROS, 1.0)),
+                ("value", (KEY, None, 1.0)),
+                ("value", (KEY, "x", 1.0)),
+                ("value", (KEY, [1.0, 2.0], 1.0)),
+                ("scale", (KEY, ZEROS, None)),
+                ("scale", (KEY, ZEROS, "x")),
+            ]
+        )
+    },
+    "key of a sample": lambda: noise.secure.sampling_key(None),
+    "shares near 0": lambda: released(shares=[5e-324, 1.0]),
+    "shares near 0, pure": lambda: released(budget=Budget(1.0, 0.0, "add-or-remove"), shares=[1.0, 5e-324]),
+    "keystream too short": lambda: released(lambda size: bytes(size - 1)),
+    "keystream too long": lambda: released(lambda size: bytes(size + 1)),
+    "keystream of nothing": lambda: released(lambda size: None),
+    "keystream of a text": lambda: released(lambda size: "0" * size),
+}
+
+
+@pytest.mark.parametrize("argument", RAW)
+def test_what_was_raw_is_refused_by_name_and_costs_nothing(argument: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each raised Python's, NumPy's or JAX's own words, those of a keystream after the charge."""
+    charged: list[int] = []
+    monkeypatch.setattr(Ledger, "charge", lambda *_: charged.append(1))
+    with pytest.raises((TypeError, ValueError), match=rf"^{argument.split(' ')[0]}: given ") as refused:
+        RAW[argument]()
+    assert LAYOUT.fullmatch(str(refused.value))
+    assert charged == []
+
+
+def test_a_keystream_that_fails_later_is_named() -> None:
+    calls: list[int] = []
+    with pytest.raises(ValueError, match="keystream: given a function that returns 15 bytes; expected 16 bytes"):
+        private.release(
+            Ledger(ADDED),
+            statistics.total("y", [0.0, 0.0], [1.0, 1.0]),
+            {"y": np.ones((3, 2))},
+            n=3,
+            noise=noise.Secure(lambda size: calls.append(size) or bytes(size - (len(calls) > 1))),
+        )
+
+
+def test_fractions_are_bounds() -> None:
+    """They were accepted by the checks, and raised in the compiled program."""
+    half = Fraction(1, 2)
+    one, other = (private.clipped_gradients(TARGET, ZEROS, bound) for bound in (half, 0.5))
+    np.testing.assert_array_equal(one.value, other.value)
+    ratios = [private.clipped_ratios(TARGET, ZEROS, ZEROS + 1, bound).value for bound in (half, 0.5)]
+    np.testing.assert_array_equal(*ratios)
+
+
+def test_losses_near_the_largest_float_have_a_delta() -> None:
+    """Twice such a μ is no float, and its inverse was 0."""
+    for mu in (1e299, 1e301, 1e308, 1.7e308):
+        assert -1e-9 < accounting.log_delta(1.0, mu) <= 0
+
+
+def test_nothing_of_a_fresh_budget_is_spent_where_delta_alone_allows_noise() -> None:
+    """It said that all was spent: no ε of a release fits, but noise does."""
+    fresh = Ledger(Budget(1e-9, 0.999, "add-or-remove"))
+    left = fresh.remaining()
+    assert left.epsilon == 0 < left.rho
+    assert "one sum with a noise multiplier of 0.15" in str(left)
+    statistic = statistics.total("y", 0.0, 1.0)
+    published = private.release(fresh, statistic, COUNTED, n=3)
+    assert published.mechanism.scale == pytest.approx(left.noise_multiplier, rel=1e-6)
+    with pytest.raises(private.BudgetExceeded, match="all of which is spent"):
+        private.release(fresh, statistic, COUNTED, n=3)

@@ -20,6 +20,8 @@ from dpjax.mechanisms.privacy import Neighbours, check_neighbours
 from dpjax.private.arguments import check_not_negative, check_real
 
 LOWEST_MU, HIGHEST_MU = 1e-30, 1e12
+OVERFLOWS = 1e300
+"""From here on twice a μ may be no float."""
 LOG_TOLERANCE = 1e-14
 LOG_ERROR = 1e-12
 """Error of log δ, for noise up to some thousand sensitivities; the further error is added."""
@@ -134,7 +136,12 @@ def log_delta(epsilon: float, mu: float) -> float:
     check_not_negative("epsilon", epsilon)
     check_epsilon(epsilon)
     check_not_negative("mu", mu)
-    return log_gaussian_delta(float(epsilon), 1 / sqrt(2 * mu)) if mu > 0 else -inf
+    return log_gaussian_delta(float(epsilon), ratio_of(mu)) if mu > 0 else -inf
+
+
+def ratio_of(mu: float) -> float:
+    """The standard deviation of one Gaussian query with this μ, over its sensitivity."""
+    return 1 / sqrt(2 * mu) if mu < OVERFLOWS else sqrt(0.5) / sqrt(mu)
 
 
 def log_delta_from_above(epsilon: float, mu: float) -> float:
@@ -145,7 +152,7 @@ def log_delta_from_above(epsilon: float, mu: float) -> float:
     """
     if mu == 0:
         return -inf
-    ratio = 1 / sqrt(2 * mu)
+    ratio = ratio_of(mu)
     return min(log_delta(epsilon, mu) + LOG_ERROR + 2e-15 * ratio * max(1.25, epsilon * ratio), 0.0)
 
 

@@ -26,7 +26,7 @@ class Remaining(NamedTuple):
     ----------
     epsilon
         The largest ε of the queries, at `delta`. For one query ``Budget(epsilon, delta, neighbours)`` is what a release
-        may cost. 0 if nothing is left.
+        may cost. 0 if nothing is left, or if δ alone allows all that is.
     delta
         That of the ledger's budget with Gaussian noise, and 0 with Laplace noise.
     rho
@@ -50,7 +50,7 @@ class Remaining(NamedTuple):
     noise_multiplier: float
 
     def __str__(self) -> str:
-        if self.epsilon == 0:
+        if self.noise_multiplier == inf:
             return "nothing"
         at = f" at δ = {self.delta:g}" if self.delta else ""
         return f"ε = {self.epsilon:.6g}{at}, or one sum with a noise multiplier of {self.noise_multiplier:.6g}"

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.spelling import names_arguments
-from dpjax._util.validation import check_flag, check_positive, fail
+from dpjax._util.validation import check_flag, check_positive, describe, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
 from dpjax.private.arguments import check_bound, check_noise, check_numbers, check_target, check_tau
 from dpjax.private.kernels.base import KernelInfo, NotPrivate, PrivateKernel, build_answer, make_kernel, ravel
@@ -234,11 +234,10 @@ def check_scale(scale: Any, target: Target) -> Array:
 
 def check_components(components: Any) -> Components:
     """Which coordinates move."""
-    if components == "all":
-        return "all"
-    if components == "one":
-        return "one"
-    return fail("components", repr(components), "'all' or 'one'", "Pass 'all' to move all coordinates at once.")
+    if not isinstance(components, str) or components not in ("all", "one"):
+        remedy = "Pass 'all' to move all coordinates at once."
+        return fail("components", describe(components), "'all' or 'one'", remedy)
+    return "all" if components == "all" else "one"
 
 
 def check_guided(guided: Any) -> bool:

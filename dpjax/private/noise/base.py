@@ -7,8 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.validation import check_count, check_key, describe, fail
 from dpjax.base import Array, Key
 from dpjax.private.accounting.query import Grade, Query
+from dpjax.private.arguments import check_numbers
 
 Value = Array | tuple[Array, ...]
 
@@ -67,6 +69,18 @@ class Noise(Protocol):
         ...
 
 
+def check_release(key: Any, value: Any, scale: Any) -> None:
+    """Raise unless a key, arrays of numbers and the noise's standard deviation are what they should be, by type."""
+    check_key("key", key)
+    leaves = jax.tree.leaves(value)
+    if not leaves or not all(isinstance(leaf, (np.ndarray, np.generic, jax.Array)) for leaf in leaves):
+        remedy = "Pass an array, or a tuple of arrays whose sum it is."
+        fail("value", describe(value), "an array of numbers", remedy, error=TypeError)
+    for leaf in leaves:
+        check_numbers("value", leaf)
+    check_numbers("scale", scale)
+
+
 def float_dtype(value: Value) -> Any:
     """The float dtype in which a value is released."""
     dtype = jnp.result_type(*jax.tree.leaves(value))
@@ -110,6 +124,7 @@ class Threefry:
 
     def release(self, key: Key, value: Value, scale: Array | float) -> Array:
         """A draw of N(value, scale² I) from the key."""
+        check_release(key, value, scale)
         dtype = float_dtype(value)
         mean = sum(part.astype(dtype) for part in jax.tree.leaves(value))
         return mean + at_least(scale, dtype) * jax.random.normal(key, mean.shape, dtype)
@@ -122,5 +137,5 @@ class Threefry:
         self, name: str, noise_multiplier: float, *, dimension: int, count: int = 1, sampling_rate: float = 1.0
     ) -> Query:
         """What the releases would cost, were their noise fit for it: no extra term."""
-        del dimension  # the noise is taken for exactly Gaussian
+        check_count("dimension", dimension)  # the noise is taken for exactly Gaussian
         return Query(name, noise_multiplier, self.grade, count, sampling_rate)

@@ -13,10 +13,11 @@ import numpy as np
 import scipy
 from jax.experimental import io_callback
 
-from dpjax._util.validation import check_count, check_function
+from dpjax._util.validation import check_count, check_function, check_key, fail
 from dpjax.base import Array, Key
 from dpjax.private.accounting.query import Grade, Query
-from dpjax.private.noise.base import Value, at_least, float_dtype
+from dpjax.private.arguments import check_real
+from dpjax.private.noise.base import Value, at_least, check_release, float_dtype
 
 GRID_BITS = 32  # the grid is 2^-32 to 2^-33 of the standard deviation
 LARGEST_STEPS = 2.0**60  # values beyond are moved to it, so that int64 sums cannot overflow
@@ -107,6 +108,14 @@ class Secure:
         """Fit for publication within the limits stated, unless the random bytes come from elsewhere."""
         return "secure" if self.keystream is keystream else "simulation-grade"
 
+    def random_bytes(self, number: int) -> bytes:
+        """That many bytes of the keystream, or an error if it gives others."""
+        drawn = self.keystream(number)
+        if not isinstance(drawn, (bytes, bytearray)) or len(drawn) != number:
+            given = f"{len(drawn)} bytes" if isinstance(drawn, (bytes, bytearray)) else f"a {type(drawn).__name__}"
+            fail("keystream", f"a function that returns {given}", f"{number} bytes", "Return as many as are asked for.")
+        return bytes(drawn)
+
     def release(self, key: Key, value: Value, scale: Array | float) -> Array:
         """A draw of the grid mechanism around `value`; the key is not used.
 
@@ -120,7 +129,8 @@ class Secure:
         ImportError
             If cryptography is not installed.
         """
-        self.keystream(8)
+        check_release(key, value, scale)
+        self.random_bytes(8)
         lane = jax.random.key_data(key)  # distinguishes lanes; its content is ignored
         dtype = float_dtype(value)
         precision = dtype if dtype == jnp.float64 else jnp.float32  # half of it would change a scale
@@ -131,13 +141,14 @@ class Secure:
 
         Under `jax.vmap` lanes have separate keys if they differ in `key`, which is otherwise ignored.
         """
-        self.keystream(8)
+        check_key("key", key)
+        self.random_bytes(8)
         return jax.random.wrap_key_data(self._random_words(jax.random.key_data(key)), impl="threefry2x32")
 
     def _random_words(self, lane: Array) -> Array:
         def on_host(lanes: np.ndarray) -> np.ndarray:
             shape = (*np.shape(lanes)[:-1], 2)
-            return np.frombuffer(self.keystream(4 * int(np.prod(shape))), "<u4").reshape(shape).astype(np.uint32)
+            return np.frombuffer(self.random_bytes(4 * int(np.prod(shape))), "<u4").reshape(shape).astype(np.uint32)
 
         @jax.custom_batching.custom_vmap
         def call(lane: Array) -> Array:
@@ -154,12 +165,13 @@ class Secure:
     ) -> Query:
         """What the releases cost, with the √d g by which rounding enlarges the sensitivity."""
         rounding = sqrt(check_count("dimension", dimension)) * 2.0**-GRID_BITS
-        multiplier = 1 / (1 / noise_multiplier + rounding) if noise_multiplier > 0 else noise_multiplier
+        given = check_real("noise_multiplier", noise_multiplier)
+        multiplier = 1 / (1 / given + rounding) if given > 0 else given
         return Query(name, multiplier, self.grade, count, sampling_rate)
 
     def _release(self, dtype: Any, lane: Array, scale: Array, *parts: Array) -> Array:
         def on_host(_: np.ndarray, scales: np.ndarray, *values: np.ndarray) -> np.ndarray:
-            return add_noise(self.keystream, tuple(map(np.asarray, values)), np.asarray(scales), dtype)
+            return add_noise(self.random_bytes, tuple(map(np.asarray, values)), np.asarray(scales), dtype)
 
         @jax.custom_batching.custom_vmap
         def call(lane: Array, scale: Array, *parts: Array) -> Array:

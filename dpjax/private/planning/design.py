@@ -10,8 +10,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.lazy import implemented_by
-from dpjax._util.validation import check_array, check_count, check_flag, check_key, check_share, fail, is_refusal
-from dpjax.base import Key, Model, Parameters
+from dpjax._util.validation import (
+    check_array,
+    check_count,
+    check_flag,
+    check_instance,
+    check_key,
+    check_share,
+    fail,
+    is_refusal,
+)
+from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.inputs import check_problem, obstacle_to_clt
 from dpjax.clt.sample import sample_clt
 from dpjax.diagnostics.summary import Summary, entry_names
@@ -21,8 +30,9 @@ from dpjax.models.simulation import draw_parameters, draw_values, parameter_shap
 from dpjax.private.accounting.query import Budget
 from dpjax.private.people import MOST_ROWS, People
 from dpjax.private.releases.price import cost_of, price, read_statistic
-from dpjax.private.releases.release import mechanism_of
-from dpjax.release import Release
+from dpjax.private.releases.release import check_number_given, mechanism_of
+from dpjax.release import Release, UnknownCount
+from dpjax.release.unknown_count import expected_number, is_unknown
 from dpjax.runtime.progress import Progress, ShowProgress, check_progress
 from dpjax.statistics import RecordStatistic
 
@@ -128,8 +138,6 @@ class Setting(NamedTuple):
         For records and noise: the same for all candidates, whose differences are then known better.
     parameters
         Those [release, ...] that records are drawn at.
-    n
-        The number of records.
     num_samples
         Draws of each chain, after as many of warm-up.
     """
@@ -138,7 +146,6 @@ class Setting(NamedTuple):
     model: Model
     values_key: Key
     parameters: Parameters
-    n: int
     num_samples: int
 
 
@@ -147,13 +154,14 @@ def design(
     model: Model,
     candidates: Candidates | RecordStatistic,
     budgets: Sequence[Budget] | Budget,
-    n: int,
+    n: int | UnknownCount,
     *,
     parameters: Parameters | None = None,
     num_releases: int = 8,
     num_samples: int = 500,
     level: float = 0.9,
     approximate: bool | None = None,
+    people: str | None = None,
     max_rows: int = 1,
     progress: ShowProgress = True,
 ) -> Design:
@@ -174,8 +182,9 @@ def design(
     budgets
         What each release could cost: one `private.Budget`, or several.
     n
-        The number of records; under add-or-remove neighbours, or if people have several, a guess, made without looking
-        at them.
+        The number of records, or the `dpjax.UnknownCount` that readers will be given in its place. Records are then
+        simulated in numbers from its prior, and the width for ``num_records`` is forecast, too. If n is confidential, a
+        number is a guess, made without looking at them, and the forecast is for readers who are told it.
     parameters
         The parameters at which records are simulated: the public estimates of a pilot, by name. By default each release
         has its own, from the prior.
@@ -188,9 +197,10 @@ def design(
     approximate
         Whether `dpjax.sample_clt` draws, else `dpjax.sample_batch`; by default the first from a thousand records on,
         if it can.
+    people
+        The column that will say whose a row is, as for `private.release`; None if each record is another person's.
     max_rows
-        The most rows of one person that will enter the sum, as for `private.release` with ``people=``: the noise covers
-        all of them.
+        The most rows of one person that will enter the sum, with ``people``: the noise covers all of them.
     progress
         What is shown of the simulated releases; see `dpjax.sample`.
 
@@ -225,19 +235,26 @@ def design(
     check_key("key", key)
     check_share("level", level)
     number = check_count("num_releases", num_releases, "Pass at least 2, for a standard error.", least=2)
-    n, num_samples = check_count("n", n), check_count("num_samples", num_samples, least=10)
-    protected = People(max_rows=check_count("max_rows", max_rows, most=MOST_ROWS))
+    num_samples = check_count("num_samples", num_samples, least=10)
+    if people is not None:
+        check_instance("people", people, str, "Pass the name of a column, or leave it out.")
+    protected = People(people, check_count("max_rows", max_rows, most=MOST_ROWS))
     check_progress(progress)
     if approximate is not None:
         check_flag("approximate", approximate)
     named, promised = read_candidates(candidates), read_budgets(budgets)
+    if isinstance(n, UnknownCount):
+        for budget in promised:
+            check_number_given(n, budget.neighbours, protected)
+    else:
+        n = check_count("n", n)
     blanks = [[blank_of(*one, budget, n, protected) for budget in promised] for one in named.values()]
     for row in blanks:
         check_fit(model, row[0])
     normal = tuple(is_normal(model, row[0], approximate) for row in blanks)
     prior_key, values_key, chains_key = jax.random.split(key, 3)
     at = draw_parameters(prior_key, model, number) if parameters is None else repeat(model, parameters, number)
-    setting = Setting(chains_key, model, values_key, at, n, num_samples)
+    setting = Setting(chains_key, model, values_key, at, num_samples)
     with Progress(progress, "release", "drawing releases") as bar:
         bar.expect(number * len(blanks) * len(promised))
         found = [
@@ -266,7 +283,7 @@ def read_budgets(budgets: Any) -> tuple[Budget, ...]:
     return tuple(listed)
 
 
-def blank_of(statistic: RecordStatistic, shares: Any, budget: Budget, n: int, people: People) -> Release:
+def blank_of(statistic: RecordStatistic, shares: Any, budget: Budget, n: int | UnknownCount, people: People) -> Release:
     """A release with the noise that a budget requires, and zeros for its value."""
     parts = price(statistic, cost_of(budget), budget.neighbours, shares, None, people)
     size = sum(part.size for part in parts)
@@ -279,7 +296,7 @@ def is_normal(model: Model, release: Release, approximate: bool | None) -> bool:
         if approximate:
             check_problem(model, release)
         return approximate
-    return int(release.n) >= ENOUGH_RECORDS and obstacle_to_clt(model, release) is None
+    return expected_number(release.n) >= ENOUGH_RECORDS and obstacle_to_clt(model, release) is None
 
 
 def repeat(model: Model, parameters: Any, number: int) -> Parameters:
@@ -298,7 +315,8 @@ def repeat(model: Model, parameters: Any, number: int) -> Parameters:
 def widths_of(setting: Setting, blank: Release, is_normal: bool, level: float, bar: Progress) -> dict[str, np.ndarray]:
     """The widths [release, ...] of the intervals of each parameter given simulated releases."""
     number = len(jax.tree.leaves(setting.parameters)[0])
-    values = draw_values(setting.values_key, setting.model, blank, setting.parameters, number)
+    simulate = draw_unknown_values if is_unknown(blank) else draw_values
+    values = simulate(setting.values_key, setting.model, blank, setting.parameters, number)
     releases: list[Any] = [Release(jnp.asarray(value), blank.mechanism, blank.statistic, blank.n) for value in values]
     size: dict[str, Any] = {
         "num_chains": NUM_CHAINS,
@@ -314,6 +332,22 @@ def widths_of(setting: Setting, blank: Release, is_normal: bool, level: float, b
     bar.advance(number, "designs")
     ends = {name: np.quantile(leaf, ((1 - level) / 2, (1 + level) / 2), axis=(1, 2)) for name, leaf in draws.items()}
     return {name: high - low for name, (low, high) in ends.items()}
+
+
+def draw_unknown_values(key: Key, model: Model, blank: Release, parameters: Parameters, number: int) -> np.ndarray:
+    """Released values [release, d] of records in numbers from the prior; of as many as the largest, some count."""
+    number_key, values_key = jax.random.split(key)
+    sizes = jax.vmap(blank.n.prior.sample)(jax.random.split(number_key, number))
+    most = max(1, int(jnp.max(sizes)))
+
+    @jax.jit
+    def draw(given: tuple[Key, Array, Parameters]) -> Array:
+        key, size, at = given
+        record_key, noise_key = jax.random.split(key)
+        added = blank.contributions(model.sample_records(record_key, at, most))
+        return blank.mechanism.sample(noise_key, jnp.sum(jnp.where(jnp.arange(most) < size, added, 0.0), axis=1))
+
+    return np.asarray(jax.lax.map(draw, (jax.random.split(values_key, number), sizes, parameters)))
 
 
 def draw_normal(key: Key, model: Model, release: Release, size: dict[str, Any]) -> Parameters:

@@ -1,7 +1,7 @@
 """How much noise a budget requires for sums: one scale for each of the statistics that are released side by side."""
 
 from collections.abc import Sequence
-from math import sqrt
+from math import inf, sqrt
 from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
@@ -22,6 +22,8 @@ __all__ = ["Cost", "Part", "affordable", "cost_of", "price", "read_statistic"]
 MARGIN = 1e-12
 """The share of a cost that is kept for rounding in its sums and roots."""
 SUM_TO_ONE = 1e-9
+LEAST_COST = 1e-200
+"""Below it the noise of a statistic is no float."""
 MOST_STEPS = 2.0**62
 """The length of one contribution, in steps of the grid, that `sum_on_grid` allows."""
 
@@ -88,7 +90,7 @@ def affordable(ledger: Ledger, budget: Budget | None) -> Cost:
             fail("budget", budget.neighbours, f"{whole.neighbours}, as the ledger", remedy)
         return cost_of(budget)
     left = ledger.remaining()
-    if left.epsilon == 0:
+    if left.noise_multiplier == inf:
         raise BudgetExceeded(
             f"budget: given {whole}, all of which is spent; expected a part that is left. Start with a larger budget."
         )
@@ -124,6 +126,9 @@ def price(
     lengths = [people.sensitivity(one, norm, neighbours) for one in parts]
     sizes = [dimension_of(one) or 0 for one in parts]
     given = read_shares(cost.noise, sizes, lengths, shares, weights)
+    if np.min(given) * cost.amount < LEAST_COST:
+        remedy = "Raise the least share, or weight, or leave that statistic out."
+        fail("shares", f"{np.min(given):.3g} of the budget for one statistic", "a share that is not so near 0", remedy)
     noise_of = laplace_of if cost.noise == "laplace" else gaussian_of
     return tuple(
         noise_of(one, size, length, cost.amount * share, neighbours, people.max_rows)

@@ -126,7 +126,7 @@ def select_rows(
         given = f"{people.column!r} with another number of entries than the other columns"
         fail("people", given, "one identifier for each row", "Name a column with one entry for each row.")
     codes, known = number_people(entries, people)
-    order = np.lexsort((np.frombuffer(noise.keystream(8 * len(codes)), np.uint64), codes))
+    order = np.lexsort((np.frombuffer(noise.random_bytes(8 * len(codes)), np.uint64), codes))
     in_order = codes[order]
     earlier = np.arange(len(codes)) - np.searchsorted(in_order, in_order)  # rows of the same person before this one
     is_chosen = np.zeros(len(codes), bool)

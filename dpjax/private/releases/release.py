@@ -29,7 +29,7 @@ from dpjax.release.unknown_count import expected_number
 from dpjax.statistics import RecordStatistic
 from dpjax.statistics.base import Norm
 
-__all__ = ["mechanism_of", "noisy", "release"]
+__all__ = ["check_number_given", "mechanism_of", "noisy", "release"]
 
 REPLACED = (
     "private.release: of the records, {replaced} had an entry that could not be used, such as NaN or a text that is no"
@@ -214,7 +214,7 @@ def check_arguments(budget: Any, noise: Any, name: Any) -> Secure:
     if not isinstance(noise, Secure):
         remedy = "Leave it out; for a simulation pass private.noise.Secure(numpy_generator.bytes)."
         fail("noise", name_of(noise), "a dpjax.private.noise.Secure", remedy, error=TypeError)
-    noise.keystream(8)
+    noise.random_bytes(8)
     check_instance("name", name, str, "Name the query, such as 'census'.")
     return noise
 
@@ -326,8 +326,8 @@ def noise_in_steps(part: Part, shape: tuple[int, ...], noise: Secure) -> np.ndar
     """The noise of the coordinates of a part, as Python's integers."""
     if part.noise == "laplace":
         scale = Fraction(part.scale) / Fraction(part.step)
-        return discrete_laplace(noise.keystream, [scale] * prod(shape)).reshape(shape)
-    return rounded_normal(noise.keystream, np.full(shape, part.scale / part.step)).astype(object)
+        return discrete_laplace(noise.random_bytes, [scale] * prod(shape)).reshape(shape)
+    return rounded_normal(noise.random_bytes, np.full(shape, part.scale / part.step)).astype(object)
 
 
 def steps_of(parts: Sequence[Part]) -> np.ndarray:

@@ -101,7 +101,7 @@ def clipped_gradients(target: Target, vector: Array, bound: float) -> ClippedSum
     """
     check_target("target", target)
     check_vector("vector", vector, target)
-    check_clip(bound)
+    bound = read_clip(bound)
 
     def contribution(records: object, weights: Array) -> tuple[Array, Array]:
         return clip_rows(gradients_of(target, vector, records), weights, bound)
@@ -140,7 +140,7 @@ def clipped_ratios(target: Target, vector: Array, proposal: Array, bound: Array 
     check_target("target", target)
     for name, value in {"vector": vector, "proposal": proposal}.items():
         check_vector(name, value, target)
-    check_clip(bound)
+    bound = read_clip(bound)
 
     def contribution(records: object, weights: Array) -> tuple[Array, Array]:
         density = jax.vmap(target.log_likelihood, (None, 0))
@@ -152,13 +152,14 @@ def clipped_ratios(target: Target, vector: Array, proposal: Array, bound: Array 
     return sum_chunks(target, arithmetic(bound, vector.dtype), contribution, ())
 
 
-def check_clip(bound: Any) -> None:
-    """Raise unless it is a clip bound, which may be infinite; a kernel's schedule of bounds is traced."""
+def read_clip(bound: Any) -> Array | float:
+    """The clip bound, which may be infinite, or an error; a kernel's schedule of bounds is traced."""
     is_number = (
         isinstance(bound, (jax.Array, np.ndarray)) and jnp.issubdtype(bound.dtype, np.floating) and not bound.ndim
     )
-    if not is_traced(bound):
-        check_bound("bound", float(bound) if is_number else bound, largest=jnp.inf)
+    if is_traced(bound):
+        return bound
+    return check_bound("bound", float(bound) if is_number else bound, largest=jnp.inf)
 
 
 def gradients_of(target: Target, vector: Array, records: object) -> Array:

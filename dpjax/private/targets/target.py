@@ -3,6 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from math import prod
+from numbers import Number
 from typing import Any, NamedTuple
 
 import jax
@@ -363,8 +364,9 @@ def unused_fields(target: Target) -> str:
 def check_position(position: Any) -> None:
     """Raise unless the parameters are arrays, or shapes, of some numbers."""
     leaves = jax.tree.leaves(position)
-    kinds = [getattr(leaf, "dtype", None) or np.asarray(leaf).dtype for leaf in leaves]
-    are_numbers = all(jnp.issubdtype(kind, jnp.number) for kind in kinds)
+    are_plain = all(isinstance(leaf, (Number, np.ndarray, jax.Array, jax.ShapeDtypeStruct)) for leaf in leaves)
+    kinds = [getattr(leaf, "dtype", None) or np.asarray(leaf).dtype for leaf in leaves] if are_plain else []
+    are_numbers = are_plain and all(jnp.issubdtype(kind, jnp.number) for kind in kinds)
     if not are_numbers or not any(prod(jnp.shape(leaf)) for leaf in leaves):
         remedy = "Pass the parameters of one chain, such as jnp.zeros(2)."
         fail("position", describe(position), "a pytree of at least one array of numbers", remedy, error=TypeError)

@@ -100,6 +100,56 @@ def check_releases(num_forecast, num_made, budget):
     assert np.all(np.abs(found / (high - low).mean(axis=0) - 1) < 0.15)
 
 
+ADDED = private.Budget(3.0, 1e-6, "add-or-remove")
+UNKNOWN = dpjax.UnknownCount(models.PoissonCount(40.0))
+COUNTED = statistics.stacked(TOTAL, statistics.count())
+
+
+def unknown_widths(max_rows, number=400):
+    """The widths of 90 % intervals of the mean, on a grid of mean and number, of NumPy's own releases."""
+    people = private.people.People("who", max_rows)
+    noise = [part.scale for part in price(COUNTED, cost_of(ADDED), "add-or-remove", None, None, people)]
+    rng, sizes, means, found = np.random.default_rng(4), np.arange(1, 140)[:, None], np.linspace(-5, 5, 2_001), []
+    for _ in range(number):
+        mean, size = rng.normal(), rng.poisson(40.0)
+        total, count = rng.normal(size * mean, np.sqrt(size)) + rng.normal() * noise[0], size + rng.normal() * noise[1]
+        density = (
+            stats.poisson.logpmf(sizes, 40.0) + stats.norm.logpdf(count, sizes, noise[1]) + stats.norm.logpdf(means)
+        )
+        density = density + stats.norm.logpdf(total, sizes * means, np.sqrt(sizes + noise[0] ** 2))
+        share = np.cumsum(np.exp(density - density.max()).sum(axis=0))
+        found.append(np.diff(np.interp([0.05, 0.95], share / share[-1], means))[0])
+    return np.array(found)
+
+
+def test_records_in_unknown_numbers_have_noisy_sums_of_their_moments():
+    """Mean and variance of count and total are those of a Poisson number of Normal records, and the noise's."""
+    people = private.people.People("who", 2)
+    blank = private.planning.design.blank_of(COUNTED, None, ADDED, UNKNOWN, people)
+    values = private.planning.design.draw_unknown_values(KEY, NORMAL, blank, {"mean": np.full(3_000, 0.7)}, 3_000)
+    noise = [part.scale for part in price(COUNTED, cost_of(ADDED), "add-or-remove", None, None, people)]
+    means, variances = 40 * np.array([0.7, 1.0]), np.array([40 * 1.49 + noise[0] ** 2, 40 + noise[1] ** 2])
+    assert np.all(np.abs(values.mean(axis=0) - means) < 4 * np.sqrt(variances / 3_000))
+    assert np.all(np.abs(values.var(axis=0) / variances - 1) < 4 * np.sqrt(2 / 3_000))
+    single = price(COUNTED, cost_of(ADDED), "add-or-remove", None, None)
+    np.testing.assert_allclose(noise, [2 * part.scale for part in single], rtol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.x64
+@pytest.mark.parametrize("max_rows", [1, 3])
+def test_widths_with_an_unknown_number_of_records_are_those_of_a_grid(max_rows):
+    """Of the same records without noise for three rows of a person they would be half as wide."""
+    exact = unknown_widths(max_rows)
+    expected = private.design(
+        KEY, NORMAL, COUNTED, ADDED, UNKNOWN, people="who", max_rows=max_rows, num_releases=8, num_samples=150
+    )
+    found = expected.widths["mean"][0, 0]
+    error = np.hypot(found.std(ddof=1) / 8**0.5, exact.std() / 20)
+    assert abs(found.mean() - exact.mean()) < 4 * error + 0.05 * exact.mean()
+    assert expected.widths["num_records"].shape == (1, 1, 8)
+
+
 GIVEN = {"key": KEY, "model": NORMAL, "candidates": TOTAL, "budgets": BUDGETS, "n": 40}
 WRONG = [
     *[("key", {"key": bad}) for bad in (1, None)],
@@ -108,6 +158,9 @@ WRONG = [
     ("shares", {"candidates": {"a": (TOTAL, [0.5, 0.5])}}),
     *[("budgets", {"budgets": bad}) for bad in (None, [], 1.0, [1.0])],
     *[("n", {"n": bad}) for bad in (0, 2.5, None)],
+    ("n", {"n": UNKNOWN}),
+    *[("people", {"people": bad}) for bad in (3, ["who"])],
+    *[("max_rows", {"max_rows": bad}) for bad in (0, None, 1.5)],
     *[("num_releases", {"num_releases": bad}) for bad in (1, None)],
     *[("num_samples", {"num_samples": bad}) for bad in (5, 20.0)],
     *[("level", {"level": bad}) for bad in (0.0, 1.0)],
