@@ -255,8 +255,10 @@ class Ledger(Printed):
         Notes
         -----
         It is exact for queries of all records, whatever was charged before. After subsampled queries it is often
-        nothing, although `privacy_spent` is below the budget. Only more of the same queries fit then, and `affordable`
-        says how many. What subsampled queries need in a ledger of their own is `noise_multiplier_for`.
+        nothing, although `privacy_spent` is below the budget. There are two reasons: such queries are then charged as
+        if they had used all records, and at δ / 1024, which at ε = 1 and δ = 10⁻⁶ leaves 0.75 of the ε. Only more of
+        the same queries fit then, and `affordable` says how many. What subsampled queries need in a ledger of their own
+        is `noise_multiplier_for`.
 
         Examples
         --------

@@ -60,6 +60,18 @@ def test_subsampled_queries_leave_room_for_more_of_the_same_alone() -> None:
 
 
 @pytest.mark.x64
+def test_what_a_mixed_ledger_cannot_spend_is_what_its_share_of_delta_costs() -> None:
+    """Three quarters of ε are spent when nothing is left, as the closed form at δ / 1024 says: no more is lost."""
+    budget = private.Budget(1.0, 1e-6, "replace-one")
+    spent = ledger([private.Query("batch", 3_000.0, "secure", sampling_rate=0.99)], budget)
+    spent.charge([private.Query("sum", spent.remaining().noise_multiplier, "secure")])
+    assert str(spent.remaining()) == "nothing"
+    at_share = accounting.closed_form.largest_mu(1.0, 1e-6 / 1024)
+    assert spent.privacy_spent().epsilon == pytest.approx(accounting.epsilon(1e-6, at_share), rel=0.01)
+    assert 0.74 < spent.privacy_spent().epsilon < 0.76
+
+
+@pytest.mark.x64
 @pytest.mark.parametrize("budget", [BUDGET, PURE], ids=["Gaussian", "Laplace"])
 def test_a_release_of_what_is_left_fits_and_leaves_nothing(budget: private.Budget) -> None:
     total, records = statistics.total("y", 0.0, 1.0), {"y": np.full(5, 0.5)}
