@@ -337,6 +337,7 @@ def widths_of(setting: Setting, blank: Release, is_normal: bool, level: float, b
 def draw_unknown_values(key: Key, model: Model, blank: Release, parameters: Parameters, number: int) -> np.ndarray:
     """Released values [release, d] of records in numbers from the prior; of as many as the largest, some count."""
     number_key, values_key = jax.random.split(key)
+    assert isinstance(blank.n, UnknownCount)
     sizes = jax.vmap(blank.n.prior.sample)(jax.random.split(number_key, number))
     most = max(1, int(jnp.max(sizes)))
 

@@ -237,7 +237,7 @@ def field_of(
     largest = inf if known is not None else 2.0 ** (np.finfo(dtype).nmant + 1)
     is_category = stated is not None and stated.base.kind == "i"
     if is_category and dtype.kind in "bu":
-        dtype = jax_type("records", stated.base)  # there is no category -1 else
+        dtype = jax_type("records", np.dtype(int))  # there is no category -1 else
     levels, fixed = levels_of(statistic, name), fixed_values_of(statistic).get(name, 0.0)
     reading = Reading(dtype, shape, largest, None if levels is None else Levels.of(levels))
     return Field(column, reading, (-1.0,) if is_category else tuple(np.ravel(fixed).tolist()))

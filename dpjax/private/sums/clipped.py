@@ -101,12 +101,12 @@ def clipped_gradients(target: Target, vector: Array, bound: float) -> ClippedSum
     """
     check_target("target", target)
     check_vector("vector", vector, target)
-    bound = read_clip(bound)
+    limit = read_clip(bound)
 
     def contribution(records: object, weights: Array) -> tuple[Array, Array]:
-        return clip_rows(gradients_of(target, vector, records), weights, bound)
+        return clip_rows(gradients_of(target, vector, records), weights, limit)
 
-    return sum_chunks(target, arithmetic(bound, vector.dtype), contribution, vector.shape)
+    return sum_chunks(target, arithmetic(limit, vector.dtype), contribution, vector.shape)
 
 
 def clipped_ratios(target: Target, vector: Array, proposal: Array, bound: Array | float) -> ClippedSum:
@@ -177,7 +177,7 @@ def clip_numbers(numbers: Array, bound: Array | float) -> Array:
     return jnp.round(parts * steps_of(numbers.dtype))
 
 
-def clip_rows(gradients: Array, weights: Array, bound: float) -> tuple[Array, Array]:
+def clip_rows(gradients: Array, weights: Array, bound: Array | float) -> tuple[Array, Array]:
     """Vectors [d, m] of weight 0 or 1, scaled down to norm `bound` if longer, in whole steps; how many were longer.
 
     Without a bound finite vectors do not change.
