@@ -12,6 +12,7 @@ from dpjax import private, statistics
 from dpjax.private.accounting.closed_form import sensitivity
 from dpjax.private.people import EACH_RECORD
 from dpjax.private.releases import exact_sum
+from dpjax.private.releases.layout import lay_out
 from dpjax.private.releases.price import cost_of, price
 from dpjax.private.releases.release import steps_of
 from dpjax.statistics import RecordStatistic
@@ -120,12 +121,18 @@ FAR = [
 
 
 def moved(statistic: RecordStatistic, records: Records, budget: private.Budget) -> Iterator[float]:
-    """How far records move the sum of each part, at most, over what its noise pays for; nothing if it is refused."""
+    """How far records move the sum of each part, at most, over what its noise pays for; nothing if it is refused.
+
+    Among them is the record of fixed values, which stands for one of which nothing can be read.
+    """
     norm, relation = 1 if budget.delta == 0 else 2, budget.neighbours
     parts = price(statistic, cost_of(budget), relation, None, None, EACH_RECORD)
-    (batch,) = read(records, statistic)
-    rows, finite, covered = exact_sum.contributions(statistic, batch.fields, len(batch.is_readable), norm)
-    rows = np.rint(rows[batch.is_readable & finite & covered] / steps_of(parts)) * steps_of(parts)
+    layout = lay_out(records, statistic, None, None, EACH_RECORD)
+    (batch,) = read(records, statistic, layout=layout)
+    fields = {key: np.concatenate([leaf, layout.fixed[key][None]]) for key, leaf in batch.fields.items()}
+    (rows,), is_right = exact_sum.find_rows(statistic, fields, len(batch.is_readable) + 1, norm)
+    rows = rows[np.append(batch.is_readable, True) & is_right]
+    rows = np.rint(rows / steps_of(parts)) * steps_of(parts)
     end = 0
     for part in parts:
         start, end = end, end + part.size
