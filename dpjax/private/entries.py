@@ -18,7 +18,7 @@ from jax.dtypes import canonicalize_dtype
 from dpjax._util.validation import fail
 from dpjax.private.columns import entries_of
 
-__all__ = ["Levels", "Reading", "check_array_type", "check_plain", "convert", "jax_type", "read_column", "silent"]
+__all__ = ["LevelCodes", "Reading", "check_array_type", "check_plain", "convert", "jax_type", "read_column", "silent"]
 
 LARGEST_WHOLE = 2.0**53
 """From here on floats do not tell whole numbers apart."""
@@ -81,7 +81,7 @@ def convert(values: np.ndarray, dtype: np.dtype, largest: float = inf) -> tuple[
     return np.where(is_held, held, np.zeros((), dtype)), is_held
 
 
-class Levels(NamedTuple):
+class LevelCodes(NamedTuple):
     """How entries of a field say which of its declared levels they are.
 
     Attributes
@@ -135,7 +135,7 @@ class Reading(NamedTuple):
     dtype: np.dtype
     shape: tuple[int, ...] = ()
     largest: float = inf
-    levels: Levels | None = None
+    levels: LevelCodes | None = None
 
     def convert(self, values: np.ndarray, largest: float) -> tuple[np.ndarray, np.ndarray]:
         """Numbers [...] in the type, or the codes of their levels, and where there are such [...]."""

@@ -15,7 +15,7 @@ import numpy as np
 from dpjax._util.dependence import used_arguments
 from dpjax._util.validation import describe, fail
 from dpjax.private.columns import column_names, is_computed, is_table, sort_of, type_name
-from dpjax.private.entries import Levels, Reading, check_array_type, check_plain, jax_type
+from dpjax.private.entries import LevelCodes, Reading, check_array_type, check_plain, jax_type
 from dpjax.private.people import People, check_column, check_identifiers
 from dpjax.statistics import RecordStatistic
 from dpjax.statistics.base import field_types_of, fixed_values_of, level_names_of
@@ -239,7 +239,7 @@ def field_of(
     if is_category and dtype.kind in "bu":
         dtype = jax_type("records", np.dtype(int))  # there is no category -1 else
     levels, fixed = levels_of(statistic, name), fixed_values_of(statistic).get(name, 0.0)
-    reading = Reading(dtype, shape, largest, None if levels is None else Levels.of(levels))
+    reading = Reading(dtype, shape, largest, None if levels is None else LevelCodes.of(levels))
     return Field(column, reading, (-1.0,) if is_category else tuple(np.ravel(fixed).tolist()))
 
 
