@@ -44,12 +44,14 @@ class NamesArguments:
 
 
 def names_arguments(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, which names arguments that it lacks, and those that are missing."""
-    parameters = tuple(inspect.signature(function).parameters.values())
+    """The function, which names arguments that it lacks, and those that are missing; ``__new__`` as its class."""
+    makes_class = function.__name__ == "__new__"
+    callee = function.__qualname__.split(".")[-2] if makes_class else function.__name__
+    parameters = tuple(inspect.signature(function).parameters.values())[makes_class:]
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        check_names(function.__name__, parameters, len(args), set(kwargs))
+        check_names(callee, parameters, len(args) - makes_class, set(kwargs))
         return function(*args, **kwargs)
 
     return call

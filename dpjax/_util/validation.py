@@ -2,7 +2,7 @@
 
 import os
 import reprlib
-from collections.abc import Callable, Collection, Hashable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from numbers import Integral
 from pathlib import Path
@@ -138,7 +138,8 @@ def check_share(argument: str, value: Any, remedy: str = "Pass a share, such as 
 
 def check_number(argument: str, value: Any) -> None:
     """Raise if a value is None, or a list or array of several numbers."""
-    if value is None or isinstance(value, (list, tuple)) or getattr(value, "ndim", 0) != 0:
+    several = isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+    if value is None or several or getattr(value, "ndim", 0) != 0:
         given = "None" if value is None else shape_of(value)
         fail(argument, given, "one number", "Pass a single number.", error=TypeError if value is None else ValueError)
 

@@ -2,12 +2,21 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, check_count, check_number, describe, fail, read_numbers, shape_of
+from dpjax._util.validation import (
+    LARGEST_NUMBER,
+    check_array,
+    check_count,
+    check_number,
+    describe,
+    fail,
+    read_numbers,
+    shape_of,
+)
 from dpjax.base import Array
 from dpjax.release import Release
+from dpjax.release.checks import as_vector
 from dpjax.release.releases.quantiles import interval_quantile
 from dpjax.statistics.base import as_floats
 
@@ -45,13 +54,15 @@ def read_value(value: Any) -> Array:
     """One published number as a vector, or an error."""
     check_number("value", value)
     check_array("value", value, np.isfinite, "a finite number", "Pass the published number; NaN says nothing.")
-    return jnp.array([float(value)])
+    return as_vector("value", float(value), "Pass the published number.")
 
 
 def read_square(value: Any) -> float:
     """The square of a published standard deviation, or an error."""
-    check_array("value", value, lambda array: array >= 0, "a number of at least 0", "Pass the standard deviation.")
-    return float(read_value(value)[0]) ** 2
+    check_number("value", value)
+    expected, remedy = f"a number from 0 to {LARGEST_NUMBER:g}", "Pass the standard deviation."
+    check_array("value", value, lambda array: (array >= 0) & (array <= LARGEST_NUMBER), expected, remedy)
+    return float(value) ** 2
 
 
 def quantile_within(value: Any, probability: Any, bounds: Any, n: Any, **options: Any) -> Release:

@@ -67,7 +67,9 @@ class MultivariateGaussian(Mechanism):
     def __post_init__(self) -> None:
         check_privacy(self.privacy)
         remedy = "Pass the covariance of the noise, such as B Σ Bᵀ where B (sums + noise) was published."
-        check_array("covariance", self.covariance, np.isfinite, "finite numbers", remedy)
+        largest = float(jnp.finfo(jnp.result_type(float)).max)
+        expected = f"numbers up to {largest:.2g} in size, which floats can hold"
+        check_array("covariance", self.covariance, lambda array: np.abs(array) <= largest, expected, remedy)
         covariance = as_floating(self.covariance)
         if covariance.ndim != 2 or len(set(covariance.shape)) > 1 or not covariance.size:
             fail("covariance", f"shape {list(covariance.shape)}", "shape [d, d]", remedy)

@@ -29,7 +29,9 @@ class PrecisionWarning(UserWarning):
 def as_vector(argument: str, value: Any, remedy: str, table: tuple[int, ...] = ()) -> Array:
     """The released value [d] in the default float dtype; one number becomes [1], and a table of this shape a vector."""
     _check_numbers(argument, value, remedy)
-    vector = jnp.atleast_1d(jnp.asarray(value, jnp.result_type(float)))
+    if not is_traced(value) and np.asarray(value).dtype == bool:
+        fail(argument, "truth values", "finite numbers", remedy, error=TypeError)
+    vector = jnp.atleast_1d(as_type(argument, value, float))
     _check_exact(argument, value, vector)
     if vector.shape == table:
         return vector.ravel()
@@ -42,12 +44,24 @@ def as_local_values(values: Any, channel: Any, argument: str) -> Array:
     """One released value per record, [n] or [n, k]: whole numbers and truth values are integers, unless with noise."""
     remedy = "Pass one released value per record."
     _check_numbers(argument, values, remedy)
-    array = jnp.asarray(values)
+    array = values if is_traced(values) else np.asarray(values)
     if array.ndim not in (1, 2):
         fail(argument, f"shape {list(array.shape)}", "shape [n] or [n, k]", remedy)
     is_whole = jnp.issubdtype(array.dtype, jnp.integer) or array.dtype == bool
     whole = is_whole and (channel.sums.known or channel._innermost.noise is None)
-    return array.astype(jnp.result_type(int if whole else float))
+    return as_type(argument, array, int if whole else float)
+
+
+def as_type(argument: str, value: Any, kind: type) -> Array:
+    """The numbers as an array of JAX's default type of a kind, or an error where it would wrap or become infinite."""
+    dtype = jnp.result_type(kind)
+    if not is_traced(value):
+        ends = jnp.finfo(dtype) if kind is float else jnp.iinfo(dtype)
+        low, high = (kind(end) for end in (ends.min, ends.max))
+        remedy = "Give them in other units, or call jax.config.update('jax_enable_x64', True) first."
+        expected = f"numbers from {low:.3g} to {high:.3g}, the range of {dtype}"
+        check_array(argument, value, lambda array: (array >= low) & (array <= high), expected, remedy)
+    return jnp.asarray(value, dtype)
 
 
 def check_is_mechanism(argument: str, mechanism: Any) -> None:

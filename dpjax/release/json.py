@@ -1,6 +1,7 @@
 """The JSON form of a release: one neutral, versioned schema.
 
-``{"schema": "privatized-release", "version": 1, "kind": ..., "units": ..., "metadata": {...}}`` and
+``{"schema": "privatized-release", "version": 1, "kind": ..., "units": ..., "metadata": {...}}``, of which the last two
+may be left out, and
 
 * for kind ``"release"``: ``value`` [d], ``n``, ``mechanism``, ``statistic``;
 * for kind ``"local-release"``: ``values`` [n] or [n, k], ``channel``, ``field``, ``levels`` (names or null);
@@ -22,7 +23,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from dpjax._util.validation import fail, is_refusal, is_traced, name_of
+from dpjax._util.validation import describe, fail, is_refusal, is_traced, name_of
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms import Mechanism, Privacy
 from dpjax.mechanisms.base import is_mechanism
@@ -37,9 +38,10 @@ CONTENT = {
     "local-release": {"values", "channel", "field"},
     "microdata": {"fields", "summed", "num_others"},
 }
-HEADER = {"schema", "version", "kind", "units", "metadata"}
-OPTIONAL = {"local-release": {"levels"}}
-"""Entries that a text may lack."""
+HEADER = {"schema", "version", "kind"}
+ABOUT = {"units": None, "metadata": {}}
+OPTIONAL = {"local-release": {"levels": None}}
+"""Entries that a text may lack, as `ABOUT` of every kind, and what then stands for them."""
 
 
 def write(kind: str, content: dict[str, Any], units: str | None, metadata: dict[str, Any]) -> str:
@@ -69,12 +71,13 @@ def read(text: str, kind: str | None = None) -> dict[str, Any]:
     if found not in (CONTENT if kind is None else (kind,)):
         remedy = "Read it with Release.from_json, LocalRelease.from_json or dpjax.release.from_json."
         fail("kind", repr(found), repr(kind) if kind else f"one of {sorted(CONTENT)}", remedy)
-    optional = OPTIONAL.get(found, set())
+    optional = ABOUT | OPTIONAL.get(found, {})
     check_names("text", set(document), CONTENT[found] | HEADER, optional)
+    document = optional | document
     if not isinstance(document["units"], (str, NoneType)):
         fail("units", repr(document["units"]), "a text, or null", "Give the units in words.", error=TypeError)
     check_dict("metadata", document["metadata"])
-    return dict.fromkeys(optional) | document
+    return document
 
 
 def encode_numbers(argument: str, value: Array, *, max_ndim: int | None = None) -> Any:
@@ -87,14 +90,23 @@ def encode_numbers(argument: str, value: Array, *, max_ndim: int | None = None) 
 
 
 def decode_numbers(argument: str, value: Any) -> Any:
-    """A number, or nested lists of them, as it was written."""
-    leaves = value if isinstance(value, list) else [value]
-    for leaf in leaves:
+    """A number, or lists of them in the layout of an array, as it was written."""
+    _check_leaves(argument, value)
+    try:
+        np.asarray(value, float)
+    except (OverflowError, ValueError) as error:
+        expected, remedy = "a number or lists of numbers of equal length", "Write the release with to_json."
+        fail(argument, f"{describe(value)} ({error})", expected, remedy)
+    return value
+
+
+def _check_leaves(argument: str, value: Any) -> None:
+    """Raise unless there are only numbers in nested lists."""
+    for leaf in value if isinstance(value, list) else [value]:
         if isinstance(leaf, list):
-            decode_numbers(argument, leaf)
+            _check_leaves(argument, leaf)
         elif isinstance(leaf, bool) or not isinstance(leaf, (int, float)):
             fail(argument, repr(leaf), "a number or lists of numbers", "Write numbers without quotes.", error=TypeError)
-    return value
 
 
 def encode_number(n: int | UnknownCount) -> Any:
@@ -254,7 +266,7 @@ def check_dict(argument: str, entry: Any) -> Iterable[tuple[str, Any]]:
 
 def check_names(argument: str, found: set[str], known: set[str], optional: Collection[str] = ()) -> None:
     """Raise unless a document has all known entries, and no others but optional ones."""
-    for names, problem in ((known - HEADER - found, "no"), (found - known - set(optional), "an unknown")):
+    for names, problem in ((known - found, "no"), (found - known - set(optional), "an unknown")):
         if names:
             remedy = "Put whatever else you want to keep into metadata."
             fail(argument, f"{problem} entry {sorted(names)}", f"the entries {sorted(known)}", remedy)

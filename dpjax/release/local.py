@@ -6,6 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from dpjax._util.pytree import frozen_pytree
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Key, Records
 from dpjax.mechanisms.base import Mechanism
@@ -19,7 +20,7 @@ from dpjax.release.printing import release_in_lines
 
 
 @frozen_pytree
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class LocalRelease(FieldValues, OwnRelease):
     """One released value per record, independent of each other given the records.
 
@@ -61,6 +62,7 @@ class LocalRelease(FieldValues, OwnRelease):
     [1, 0, 1]
     """
 
+    @names_arguments
     def __new__(
         cls, values: Any, channel: Any = None, field: str = "cell", *, levels: Any = None, missing: Any = None
     ) -> Any:
@@ -77,6 +79,12 @@ class LocalRelease(FieldValues, OwnRelease):
             remedy = "Pass channel and levels beside the values of each field: {field: (values, channel, levels)}."
             fail(f"values, {argument}", f"a dict of fields and {given}", "one of the two", remedy)
         return Microdata(values, missing)
+
+    def __init__(
+        self, values: Any, channel: Any, field: str = "cell", *, levels: Any = None, missing: None = None
+    ) -> None:
+        del missing  # None, as `__new__` has checked
+        super().__init__(values, channel, field, levels=levels)
 
     def __getnewargs__(self) -> tuple[Any, ...]:
         """What a copy is made with, before it gets its fields."""

@@ -35,6 +35,9 @@ TICK_SECONDS = 0.5
 LINE_SECONDS = 10.0
 """Fewest seconds between two lines."""
 
+USUAL_WIDTH = 80
+"""Columns of a terminal that does not say how many it has."""
+
 WAITING = "{desc}{elapsed}"
 """What is shown before the first step."""
 
@@ -65,13 +68,28 @@ def is_notebook() -> bool:
     return "IPKernelApp" in getattr(shell, "config", ())
 
 
+class Timed:
+    """A bar that says how long is to go once it has timed a step: the mean since the call has compilation in it."""
+
+    @property
+    def format_dict(self) -> dict[str, Any]:
+        """What is shown, with a rate of 0, which tqdm shows as "?", where it knows none and would take that mean."""
+        found: dict[str, Any] = super().format_dict  # type: ignore[misc]
+        is_timed = found["rate"] is not None or found["n"] == found["total"]
+        return found if is_timed else found | {"rate": 0.0}
+
+
+class TerminalBar(Timed, tqdm):  # type: ignore[type-arg]
+    """The bar of terminals, and of lines."""
+
+
 def choose_bar() -> Any:
     """The bar of notebooks, where this is one that has widgets, or that of terminals."""
     if not is_notebook():
-        return tqdm
+        return TerminalBar
     from tqdm.auto import tqdm as of_notebooks
 
-    return of_notebooks
+    return type("NotebookBar", (Timed, of_notebooks), {})
 
 
 class Compilations:
@@ -124,11 +142,14 @@ class Progress:
         if show == "lines":
             self.steps_format, self.seconds = LINE, LINE_SECONDS
             options |= {"file": cast(TextIO, Lines(sys.stderr)), "mininterval": LINE_SECONDS, "miniters": 1}
-            self.bar = tqdm(**options)
+            self.bar = TerminalBar(**options)
         else:
             # tqdm reads None as: off unless the stream is a terminal.
             shown = False if is_notebook() else None
             self.bar = choose_bar()(**options, disable=shown if show else True)
+        width = getattr(self.bar, "ncols", None)
+        if isinstance(width, int) and width < 1:  # the terminal reports none, and no height either
+            self.bar.ncols, self.bar.nrows = USUAL_WIDTH, None
         self.phase, self.shown, self.ended = phase, not self.bar.disable, Event()
         if self.shown:
             self.programs = count_compilations()
@@ -203,13 +224,16 @@ class Progress:
         is_new, self.phase = phase != self.phase, phase
         if not self.shown:
             return
-        if self.bar.bar_format == WAITING:
+        bar = self.bar
+        bar.set_description(phase, refresh=False)
+        if bar.bar_format == WAITING:
             # The first step comes after the compilation, whose time says nothing about those to come.
-            self.bar.bar_format, self.bar.last_print_t = self.steps_format, time.time()
-        self.bar.set_description(phase, refresh=False)
-        self.bar.update(steps)
+            bar.bar_format, bar.n, bar.last_print_t = self.steps_format, bar.n + steps, time.time()
+            bar.last_print_n = bar.n
+        else:
+            bar.update(steps)
         if is_new:
-            self.bar.refresh()
+            bar.refresh()
 
 
 def check_progress(progress: Any) -> None:

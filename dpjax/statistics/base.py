@@ -335,6 +335,8 @@ def check_interval(lower: tuple[float, ...], upper: tuple[float, ...]) -> None:
 def as_floats(argument: str, values: float | Sequence[float]) -> tuple[float, ...]:
     """Finite numbers as a tuple, so that a statistic can be hashed; one number becomes a tuple of one."""
     check_array(argument, values, lambda array: array.ndim <= 1 and array.size > 0, "finite numbers", "Pass numbers.")
+    if any(isinstance(one, (bool, np.bool_)) for one in np.atleast_1d(np.asarray(values, object))):
+        fail(argument, repr(values), "finite numbers", "Pass numbers, no truth values.", error=TypeError)
     try:
         return tuple(np.atleast_1d(np.asarray(values, float)).tolist())
     except (TypeError, ValueError):

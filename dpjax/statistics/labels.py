@@ -28,8 +28,8 @@ def read_levels(levels: Any, sizes: tuple[int, ...] | None = None) -> tuple[tupl
     if not is_listed(levels) or not all(map(is_listed, levels)):
         fail("levels", describe(levels), "a list of names for each variable", REMEDY, error=TypeError)
     names = tuple(tuple(str(level) for level in one) for one in levels)
-    if not names:
-        fail("levels", "none", "a list of names for each variable", REMEDY)
+    if not (names and all(names)):
+        fail("levels", describe(levels), "names for each variable, at least one", REMEDY)
     for one in names:
         if len(set(one)) != len(one):
             fail("levels", repr(one), "names that differ", REMEDY)

@@ -1,13 +1,18 @@
 """JSON text: every shipped release comes back equal, and what cannot be read raises an error."""
 
 import json
+import random
+from collections.abc import Iterator
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import dpjax
 from dpjax import statistics
+from dpjax._util.validation import is_refusal
 from dpjax.mechanisms import (
     Additive,
     CellKeys,
@@ -36,7 +41,7 @@ from dpjax.mechanisms import (
     Truncated,
     Tulap,
 )
-from dpjax.release import LocalRelease, Release, from_json
+from dpjax.release import LocalRelease, Microdata, Release, UnknownCount, from_json
 
 PRIVACY = Privacy("pure", "replace-one", epsilon=1.5, sensitivity=3.0, norm=1)
 MECHANISMS = [
@@ -229,3 +234,98 @@ def test_what_has_no_neutral_form_is_refused():
         batch.to_json()
     with pytest.raises(TypeError, match=r"^value: given a traced value"):
         jax.jit(lambda release: len(release.to_json()))(plain)
+
+
+TABLE = statistics.cells(["a", "b"], levels=[["x", "y"], ["u", "v"]])
+ANSWERS = RandomizedResponse(keep=0.75, num_categories=2, privacy=PRIVACY)
+EVERY_KIND = [
+    Release([1 / 3, 1e-17], Laplace(0.1), STATISTICS[-1], 50),
+    Release([3.0], Laplace(1.0), statistics.count(), UnknownCount(dpjax.models.UniformCount(1, 5))),
+    dpjax.joint(
+        Release([7, 2, 3, 9], Censored(DiscreteLaplace(2.0), 0), TABLE, 20),
+        Release([3, 5], SumOf([DiscreteLaplace(2.0), DiscreteGaussian(0.5)]), statistics.cells("a", 2), 20),
+    ),
+    dpjax.releases.median(0.5, candidates=[0.0, 0.5, 1.0], field="y", n=9, epsilon=1.0),
+    LocalRelease(["x", "y", "x"], ANSWERS, "a", levels=["x", "y"]),
+    dpjax.releases.hadamard_response([0, 1, 1], field="a", num_categories=2, keep=0.75),
+    Microdata(
+        {"y": ([0.3, np.nan, 1.1], Exact()), "a": [([0, 1, 1], ANSWERS, [True, True, False])]},
+        summed=Release([1.0], Laplace(1.0), statistics.total("y", 0, 1), 2),
+        num_others=1,
+    ),
+]
+INSTEAD = [None, True, 0, -1, 2.5, 1e300, 5e-324, 10**400, "", "x", [], {}, [[]], [1, [2]], [1, 2, 3], ["a", "a"]]
+INSTEAD += [[10**400], {"name": "exact"}, {"name": None}, {"name": "laplace", "scale": 1}, {"name": "count"}, "gone"]
+
+
+def places(entry: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths to all entries of a document."""
+    for key, value in entry.items() if isinstance(entry, dict) else enumerate(entry) if isinstance(entry, list) else ():
+        yield (*above, key)
+        yield from places(value, (*above, key))
+
+
+def mutant(text: str, place: tuple[Any, ...], instead: Any) -> str:
+    """The text with one entry replaced, or left out."""
+    document = json.loads(text)
+    inside = document
+    for key in place[:-1]:
+        inside = inside[key]
+    inside[place[-1]] = instead
+    if instead == "gone":
+        del inside[place[-1]]
+    return json.dumps(document)
+
+
+def check_mutants(number: int) -> None:
+    """Raise unless so many mutants are read, or refused by name."""
+    texts = [release.to_json(units="persons", source="a report") for release in EVERY_KIND]
+    listed = [(text, place, instead) for text in texts for place in places(json.loads(text)) for instead in INSTEAD]
+    raw = {}
+    for text, place, instead in random.Random(0).sample(listed, number):
+        try:
+            from_json(mutant(text, place, instead)).to_json()
+        except Exception as error:
+            if not (is_refusal(error) and isinstance(error, (TypeError, ValueError))):
+                raw[place, str(instead)] = repr(error)
+    assert raw == {}
+
+
+@pytest.mark.filterwarnings("ignore::dpjax.release.PrecisionWarning")
+def test_mutants_are_read_or_refused_by_name():
+    """What no list of mistakes thinks of: any entry of any kind of release left out, or of another type or size."""
+    check_mutants(40)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::dpjax.release.PrecisionWarning")
+def test_many_mutants_are_read_or_refused_by_name():
+    """The same of a thousand, as each of the few faults that there were was in one mutant of sixty."""
+    check_mutants(1000)
+
+
+@pytest.mark.parametrize("release", EVERY_KIND, ids=lambda release: type(release).__name__)
+def test_a_text_may_lack_units_and_metadata(release):
+    """They say nothing about the density; every other entry of the head is refused where it is gone."""
+    document = json.loads(release.to_json())
+    short = {key: value for key, value in document.items() if key not in ("units", "metadata")}
+    assert_same(release, from_json(json.dumps(short)))
+
+
+HADAMARD = EVERY_KIND[5].to_json()
+
+
+@pytest.mark.parametrize(
+    ("text", "argument"),
+    [
+        (mutant(HADAMARD, ("channel", "log_probabilities", 0), [-1.0]), "log_probabilities"),
+        (mutant(HADAMARD, ("channel", "log_probabilities", 0), [10**400, 1]), "log_probabilities"),
+        (mutant(EVERY_KIND[0].to_json(), ("value",), [10**400, 1]), "value"),
+        (mutant(EVERY_KIND[0].to_json(), ("statistic", "statistics", 0, "upper"), [True]), "upper"),
+        (mutant(EVERY_KIND[4].to_json(), ("levels",), [[]]), "levels"),
+    ],
+)
+def test_numbers_that_make_no_array_are_refused(text, argument):
+    """Rows of unequal length, numbers beyond floats, truth values among bounds and levels without names."""
+    with pytest.raises((ValueError, TypeError), match=rf"^{argument}: given"):
+        from_json(text)

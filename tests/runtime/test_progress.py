@@ -53,6 +53,39 @@ def test_lines_come_wherever_standard_error_goes(monkeypatch: pytest.MonkeyPatch
     assert len(set(lines)) == len(lines)
 
 
+def test_compilation_is_left_out_of_the_time_to_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The mean since the call once said hours: no other test reads the estimate while a run is under way."""
+    clock = [1000.0]
+    monkeypatch.setattr(sys, "stderr", stream := io.StringIO())
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    monkeypatch.setattr(Progress, "renew", lambda self: None)
+    with Progress("lines") as bar:
+        bar.bar._time = lambda: clock[0]
+        monkeypatch.setattr(progress.time, "time", bar.bar._time)
+        bar.bar.start_t = clock[0] - 600.0
+        bar.expect(1001)
+        bar.advance(1, "warm-up")
+        clock[0] += 10.0
+        bar.advance(100, "warm-up")
+        lines = stream.getvalue().splitlines()
+    assert lines[-2].endswith("1 of 1001 (0 %) after 10:00, about ? to go")
+    assert lines[-1].endswith("101 of 1001 (10 %) after 10:10, about 01:30 to go")
+
+
+def test_a_terminal_that_reports_no_width_has_the_usual_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container: tqdm shows nothing at all in no columns. Every other terminal here says how wide it is."""
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 0, 0, 0, 0))
+    with open(leader, "rb", buffering=0) as shown, open(follower, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        monkeypatch.setattr(Progress, "renew", lambda self: None)
+        with Progress(True) as bar:
+            bar.expect(8)
+            bar.advance(8, "warm-up")
+        terminal.flush()
+        assert "8/8" in os.read(shown.fileno(), 10_000).decode()
+
+
 def test_lines_are_rare(monkeypatch: pytest.MonkeyPatch) -> None:
     """One for each phase, and the last one."""
     assert len(show(monkeypatch, io.StringIO(), "lines", seconds=100.0).splitlines()) <= 3

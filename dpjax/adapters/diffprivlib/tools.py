@@ -281,7 +281,7 @@ def read_var(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int
     number, budget = read_n(n, least=2), read_epsilon(epsilon)
     most, moved = (upper - lower) ** 2 / 4, ((upper - lower) / number) ** 2 * (number - 1)
     noise = Truncated(Laplace(redrawn_scale(budget, moved, most)), 0.0, most)
-    return variance(value, noise, field=field, lower=lower, upper=upper, n=number)
+    return variance(read_value(value), noise, field=field, lower=lower, upper=upper, n=number)
 
 
 def read_std(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int) -> Release:
