@@ -30,6 +30,11 @@ def lazy_names(module: str, sources: dict[str, str]) -> tuple[Callable[[str], An
     def import_name(name: str) -> Any:
         if name not in source_of:
             text = f"module {module!r} has no attribute {name!r}"
+            if not name.startswith("_"):
+                from dpjax._util.spelling import nearest  # for an error alone
+
+                meant = nearest(name, list(source_of))
+                text += f": write {module}.{meant}" if meant else ""
             raise AttributeError(text, name=name, obj=sys.modules[module])
         source = source_of[name]
         if source == module:

@@ -7,14 +7,15 @@ from typing import Any, ParamSpec, Self, TypeVar
 
 from dpjax._util.validation import check_key, fail, name_of
 
-__all__ = ["NamesArguments", "names_arguments", "steps_from", "takes_num_draws"]
+__all__ = ["NamesArguments", "check_names", "names_arguments", "nearest", "steps_from", "takes_num_draws"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 def takes_num_draws(function: Callable[P, R]) -> Callable[P, R]:
-    """The function, which takes ``num_draws=`` for its argument ``num_samples=``, too."""
+    """The function, which takes ``num_draws=`` for its argument ``num_samples=``, too, and names what it lacks."""
+    parameters = tuple(inspect.signature(function).parameters.values())
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -22,12 +23,16 @@ def takes_num_draws(function: Callable[P, R]) -> Callable[P, R]:
             if "num_samples" in kwargs:
                 fail("num_draws", "num_draws and num_samples", "one of them", "Pass num_samples.", error=TypeError)
             kwargs["num_samples"] = kwargs.pop("num_draws")
+        check_names(function.__name__, parameters, len(args), set(kwargs))
         return function(*args, **kwargs)
 
     return call
 
 
 OTHER_NAMES = {"sigma": "scale", "sd": "scale", "std": "scale", "b": "scale", "eps": "epsilon"}
+OTHER_NAMES |= dict.fromkeys(("seed", "rng", "rng_key", "random_seed", "random_state"), "key")
+OTHER_NAMES |= dict.fromkeys(("draws", "num_draws", "num_iterations"), "num_samples")
+OTHER_NAMES |= dict.fromkeys(("tune", "warmup", "burn_in"), "num_warmup")
 """Usual names of arguments that have another one here, and look nothing like it."""
 
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_positive_number, check_share, describe, fail
 from dpjax.mechanisms import (
     DiscreteGaussian,
@@ -30,6 +31,7 @@ MOST_STEPS = 1_000
 """The longest chain of transformations that is followed."""
 
 
+@names_arguments
 def mechanism_from_opendp(measurement: Any) -> SupportedMechanism:
     """The mechanism of an OpenDP measurement, from its constructor and arguments.
 
@@ -68,6 +70,7 @@ def mechanism_from_opendp(measurement: Any) -> SupportedMechanism:
     return READERS[name](arguments)
 
 
+@names_arguments
 def selection_from_opendp(measurement: Any, utilities: Callable[[Any], Any]) -> ExponentialMechanism | PermuteAndFlip:
     """The mechanism of an OpenDP measurement that selects the best of several scores.
 
@@ -113,6 +116,7 @@ def selection_from_opendp(measurement: Any, utilities: Callable[[Any], Any]) -> 
     return (PermuteAndFlip if flips else ExponentialMechanism)(utilities, 2 / scale_of(arguments), 1.0)
 
 
+@names_arguments
 def read_quantile(value: float, measurement: Any, *, field: str, n: Any) -> Release:
     """The release of OpenDP's ``make_private_quantile``: `dpjax.releases.quantile` of its candidates.
 

@@ -20,6 +20,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import (
     check_array,
     check_count,
@@ -65,6 +66,7 @@ class ThresholdedCounts:
     keys: tuple[Key, ...]
 
 
+@names_arguments
 def read_thresholded_counts(
     path: str | os.PathLike[str],
     *,

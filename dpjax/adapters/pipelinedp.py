@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_choice, check_count, check_number, check_positive_number, fail
 from dpjax.adapters.arguments import read_range
 from dpjax.mechanisms import Gaussian, Independent, Laplace, gaussian_scale, laplace_scale
@@ -31,6 +32,7 @@ SAFE = 20.0
 """How many scales of noise the number of records is above 1 at least, so that a noisy count is hardly below 1."""
 
 
+@names_arguments
 def noise_of(
     epsilon: float,
     delta: float = 0.0,
@@ -84,6 +86,7 @@ def noise_of(
     return Laplace(laplace_scale(epsilon, partitions * linf))
 
 
+@names_arguments
 def centred_sum(mean: Any, count: Any, bounds: tuple[float, float]) -> np.ndarray:
     """The noisy sum of values less the middle of their bounds: (mean - middle) · max(1, count).
 
@@ -116,6 +119,7 @@ def centred_sum(mean: Any, count: Any, bounds: tuple[float, float]) -> np.ndarra
     return (np.asarray(mean, float) - middle) * np.maximum(1.0, np.asarray(count, float))
 
 
+@names_arguments
 def read_mean(
     mean: float,
     count: float | None = None,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from math import sqrt
 from typing import Any
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_positive_number, check_share, describe, fail
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace
 from dpjax.release import Release, mechanism_from_published
@@ -20,6 +21,7 @@ CONVENTIONS = {
 """Its names of noise as conventions of dpjax. The parameter of geometric noise is the scale 1 / ε, not e^(−ε)."""
 
 
+@names_arguments
 def mechanism_from_tumult(noise: Mapping[str, Any]) -> Laplace | Gaussian | DiscreteLaplace | DiscreteGaussian:
     """The mechanism of one aggregate of a query.
 
@@ -52,6 +54,7 @@ def mechanism_from_tumult(noise: Mapping[str, Any]) -> Laplace | Gaussian | Disc
     return mechanism_from_published(CONVENTIONS[name], noise["noise_parameter"])
 
 
+@names_arguments
 def read_quantile(
     value: float,
     quantile: float,

@@ -10,6 +10,7 @@ import numpy as np
 from jax.sharding import Mesh
 
 from dpjax._util.jit import jit_unoptimized
+from dpjax._util.spelling import names_arguments
 from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import name_of
 from dpjax.base import Key, Model
@@ -34,6 +35,7 @@ REFINEMENT = 2
 """How much finer the rule is that the quadrature is compared with."""
 
 
+@names_arguments
 def sample_clt(
     key: Key,
     model: Model,
@@ -128,7 +130,7 @@ def sample_clt(
         source = check_inputs(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
         size = Size(num_chains, num_warmup, num_samples, num_points or default_points(source))
         drawn = draw_chains(key, model, release, source, size, bar, choose_mesh(devices, num_chains))
-    interrupted = is_interrupted("sample_clt", drawn.run, drawn.status, None, stacklevel=2)
+    interrupted = is_interrupted("sample_clt", drawn.run, drawn.status, None, stacklevel=3)
     return report(drawn, release, interrupted)
 
 
@@ -173,7 +175,7 @@ def report(drawn: Drawn, release: Release, interrupted: bool) -> Posterior:
             check_errors(errors, num_points, name_of(release.statistic))
             info["quadrature_error"] = np.asarray(errors)
         info["skewness"] = measure_skewness(drawn.key, run.model, run.release, run.simulated, some)
-    warn_of_skewness(info["skewness"], stacklevel=3)
+    warn_of_skewness(info["skewness"], stacklevel=4)
     return Posterior(
         draws={**draws.parameters, **draws.derived},
         info=info,

@@ -16,6 +16,7 @@ from dpjax.models.simulation import GibbsState, Position, init_latent, init_stat
 from dpjax.release import PrivateRelease
 
 
+@names_arguments
 def gibbs(
     model: Model,
     release: PrivateRelease,
@@ -102,6 +103,7 @@ def choices_of(plan: Any, beside: dict[str, Any]) -> dict[str, Any]:
     return {name: getattr(plan, name) for name in beside}
 
 
+@names_arguments
 def impute(
     model: Model, release: PrivateRelease, parameters: Parameters, imputation: Imputation | str | None = None
 ) -> SamplingAlgorithm:

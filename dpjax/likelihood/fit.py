@@ -5,6 +5,7 @@ from functools import partial
 import jax
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.threads import one_blas_thread
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.records.forms import OwnLatentData
@@ -20,6 +21,7 @@ from dpjax.release import PrivateRelease
 from dpjax.runtime.progress import PREPARING, Progress, ShowProgress
 
 
+@names_arguments
 def maximum_likelihood(
     key: Key,
     model: Model,
@@ -115,7 +117,7 @@ def maximum_likelihood(
         if fitted_there is not None:
             surface = fitted_there
             found = climb(surface, climb_key, surface.values, found.vectors, chains, **settings)
-        surface.check(check_key, found.vectors[0], stacklevel=2)
+        surface.check(check_key, found.vectors[0], stacklevel=3)
         bar.say("looking around the maximum")
         looks = look_around(surface, look_key, found, max(max(lengths) // SHARE, 1))
         room = num_steps - found.num_steps

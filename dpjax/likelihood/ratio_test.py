@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import scipy
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_instance, fail
 from dpjax.likelihood.result import MaximumLikelihood
 from dpjax.release import PrivateRelease
@@ -52,6 +53,7 @@ class LikelihoodRatioTest:
         )
 
 
+@names_arguments
 def likelihood_ratio_test(full: MaximumLikelihood, restricted: MaximumLikelihood) -> LikelihoodRatioTest:
     """The likelihood-ratio test of a restricted model, fitted to the same release as a full one that contains it.
 

@@ -37,9 +37,9 @@ def find_remarks(surface: Surface, fitted: Optimum, looks: NearbyDerivatives) ->
 
 
 def warn_of(remarks: tuple[str, ...]) -> None:
-    """Warn the caller of the caller."""
+    """Warn whoever called `maximum_likelihood`."""
     for remark in remarks:
-        warnings.warn(remark, stacklevel=3)
+        warnings.warn(remark, stacklevel=4)
 
 
 def find_flat(surface: Surface, fitted: Optimum, looks: NearbyDerivatives) -> Iterator[str]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from dpjax._util.jit import jit_unoptimized
 from dpjax._util.pytree import signature
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail
 from dpjax.base import Array, Imputation, Key, Model
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
@@ -50,6 +51,7 @@ from dpjax.runtime.run import Status, at_work, check_run, is_interrupted, lookin
 __all__ = ["begin", "make_batch_run", "sample_batch", "split_keys", "stack"]
 
 
+@names_arguments
 def sample_batch(
     key: Key,
     model: Model,
@@ -190,14 +192,14 @@ def noisiest(problems: Sequence[Problem]) -> Problem:
 
 def make_batch_posterior(run: BatchRun, problems: list[Problem], status: Status) -> BatchPosterior:
     """The posteriors of the draws made, with a warning if some are missing and an error if all are."""
-    interrupted = is_interrupted("sample_batch", run, status, None, stacklevel=3)
+    interrupted = is_interrupted("sample_batch", run, status, None, stacklevel=4)
     draws = jax.tree.map(lambda leaf: leaf[:, :, : status.filled], status.draws)
     nonfinite = draws.info["num_nonfinite"]
     by_chain = nonfinite.reshape(-1, nonfinite.shape[-1])
-    warn_of_nonfinite(by_chain, stacklevel=4, sweeps=run.schedule[-1].thin)
-    warn_of_room(run.releases, draws.reported, stacklevel=4)
+    warn_of_nonfinite(by_chain, stacklevel=5, sweeps=run.schedule[-1].thin)
+    warn_of_room(run.releases, draws.reported, stacklevel=5)
     info = fill_gaps(draws.info)
-    warn_of_left_out(info, stacklevel=4)
+    warn_of_left_out(info, stacklevel=5)
     if not run.problem.plan.sums_out:
         rates = accepted_per_proposal(to_host(status.chains.accepted), info, status, run.schedule[-1])
         info = {**info, "acceptance_rate_per_record": rates}

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import is_refusal
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
@@ -47,6 +48,7 @@ FAR_STARTS = (
 )
 
 
+@names_arguments
 def sample(
     key: Key,
     model: Model,
@@ -217,7 +219,7 @@ def begin(run: PosteriorRun, initial: Parameters | Literal["large-sample"] | Non
         except ValueError as error:
             if asked or not is_refusal(error):
                 raise
-            warnings.warn(FAR_STARTS.format(error=error), stacklevel=3)
+            warnings.warn(FAR_STARTS.format(error=error), stacklevel=4)
             return run.open(start(None), run.first_tuning(), run.first_refresh)
         return run.open(equilibrate(record_key, run, states), *tune_by(run, draws))
 
@@ -237,12 +239,12 @@ def make_posterior(
 ) -> Posterior:
     """The posterior of the draws made, with a warning if some are missing and an error if all are."""
     problem = run.problem
-    interrupted, ended = how_it_ended("sample", run, status, file, rule, stacklevel=3)
+    interrupted, ended = how_it_ended("sample", run, status, file, rule, stacklevel=4)
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
     info = fill_gaps(draws.info)
-    warn_of_nonfinite(info["num_nonfinite"], stacklevel=4, sweeps=run.schedule[-1].thin)
-    warn_of_room(problem.release, draws.reported, stacklevel=4)
-    warn_of_left_out(info, stacklevel=4)
+    warn_of_nonfinite(info["num_nonfinite"], stacklevel=5, sweeps=run.schedule[-1].thin)
+    warn_of_room(problem.release, draws.reported, stacklevel=5)
+    warn_of_left_out(info, stacklevel=5)
     if not problem.plan.sums_out:
         rates = accepted_per_proposal(to_host(status.chains.accepted), info, status, run.schedule[-1])
         info = {**info, "acceptance_rate_per_record": rates}

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_instance, check_number, check_positive_number, fail
 from dpjax.base import Model
 from dpjax.diagnostics import convergence
@@ -62,6 +63,7 @@ class Until:
         return ", ".join(f"{name}={value:g}" for name, value in asked.items() if value is not None)
 
 
+@names_arguments
 def until(*, ess: float | None = None, r_hat: float | None = None, seconds: float | None = None) -> Until:
     """When `sample` may stop before `num_samples` draws: once `ess` and `r_hat` are as asked, or time is up.
 

@@ -8,6 +8,7 @@ from math import exp, expm1, inf, log, log1p, pi, sqrt
 
 import scipy
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_moderate, check_number, check_positive_number, fail
 
 LARGEST_EPSILON = 1e9
@@ -15,6 +16,7 @@ LARGEST_EPSILON = 1e9
 BISECTIONS = 200  # more than halvings of any bracket of doubles
 
 
+@names_arguments
 def laplace_scale(epsilon: float, sensitivity: float) -> float:
     """The Laplace scale b = sensitivity / epsilon that gives pure ε-DP (Dwork et al. 2006).
 
@@ -73,6 +75,7 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float) -> float:
     return exp(log_gaussian_delta(epsilon, scale / sensitivity))
 
 
+@names_arguments
 def gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
     """The smallest standard deviation for which Gaussian noise is (ε, δ)-DP, for any ε > 0 and δ in (0, 1).
 
@@ -115,6 +118,7 @@ def gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
     return float(sensitivity * exp(high))
 
 
+@names_arguments
 def zcdp_scale(rho: float, sensitivity: float) -> float:
     """The Gaussian σ = sensitivity / √(2ρ) that gives ρ-zCDP (Bun and Steinke 2016, Proposition 1.6).
 

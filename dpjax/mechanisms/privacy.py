@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
 
+from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import check_choice, check_count, check_moderate, check_positive, fail
 
 Notion = Literal["pure", "approximate", "zcdp", "local"]
@@ -12,7 +13,7 @@ NEEDED = {"pure": ("epsilon",), "approximate": ("epsilon", "delta"), "zcdp": ("r
 
 
 @dataclass(frozen=True)
-class Privacy:
+class Privacy(NamesArguments):
     """The privacy promise of a mechanism, as published with a release.
 
     Parameters

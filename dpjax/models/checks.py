@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import signature
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail, is_refusal, is_traced, name_of, summarize_error
 from dpjax.base import MEMBERS, REQUIRED, Model, Records
 from dpjax.models.arguments import is_numeric
@@ -34,6 +35,7 @@ PLAIN = ("count_field", "num_records", "exchangeable", "draws_prior", "noncentre
 """Members of a model that are not functions."""
 
 
+@names_arguments
 def check_model(model: Model) -> None:
     """Raise unless every function of a model returns the shapes that `Model` specifies.
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from typing import Any
 
 import jax.numpy as jnp
 
+from dpjax._util.spelling import check_names
 from dpjax._util.validation import fail
 from dpjax.base import Array, Model
 from dpjax.models.priors import GammaPrior, InverseGammaPrior, NormalPrior
@@ -25,10 +27,15 @@ WRAPPERS = ("Independent", "ExpandedDistribution")
 
 
 def accept_distributions(build: Callable[..., Model]) -> Callable[..., Model]:
-    """A function that returns a model, with arguments that may be distributions of NumPyro instead of priors."""
+    """A function that returns a model, with arguments that may be distributions of NumPyro instead of priors.
+
+    It names arguments that it lacks, and those that are missing.
+    """
+    parameters = tuple(signature(build).parameters.values())
 
     @wraps(build)
     def accepting(*arguments: Any, **keywords: Any) -> Model:
+        check_names(build.__name__, parameters, len(arguments), set(keywords))
         given = {name: as_prior(name, value) for name, value in keywords.items()}
         return build(*(as_prior("prior", value) for value in arguments), **given)
 

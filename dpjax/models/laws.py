@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_key, fail
 from dpjax.base import Key, Model
 from dpjax.models.checks import check_model
@@ -37,6 +38,7 @@ REFERENCE = 512
 """Number of further states that tell in which units changes are measured."""
 
 
+@names_arguments
 def check(key: Key, model: Model) -> dict[str, float]:
     """Raise unless the functions of a model describe one distribution, as far as draws from it tell.
 

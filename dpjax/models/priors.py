@@ -13,6 +13,7 @@ from jax.scipy.stats import norm
 from jax.typing import ArrayLike
 
 from dpjax._util.pytree import frozen_pytree
+from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import check_positive, is_traced
 from dpjax.base import Array, Key
 from dpjax.models.arguments import (
@@ -67,7 +68,7 @@ def broadcast(shape: tuple[int, ...] | None, *values: Any) -> tuple[Array, ...]:
 
 @frozen_pytree
 @dataclass(frozen=True)
-class NormalPrior:
+class NormalPrior(NamesArguments):
     """Independent Normal distributions N(mean, scale²).
 
     Parameters
@@ -110,7 +111,7 @@ class NormalPrior:
 
 @frozen_pytree
 @dataclass(frozen=True)
-class GammaPrior:
+class GammaPrior(NamesArguments):
     """Independent Gamma distributions of density ∝ v^(shape - 1) exp(-rate v).
 
     Parameters
@@ -163,7 +164,7 @@ class GammaPrior:
 
 @frozen_pytree
 @dataclass(frozen=True)
-class InverseGammaPrior:
+class InverseGammaPrior(NamesArguments):
     """The inverse Gamma distribution of density ∝ v^(-shape - 1) exp(-scale / v).
 
     Parameters
@@ -217,7 +218,7 @@ class InverseGammaPrior:
 
 @frozen_pytree
 @dataclass(frozen=True)
-class NormalInverseGammaPrior:
+class NormalInverseGammaPrior(NamesArguments):
     """The prior variance ~ InverseGamma(shape, scale) and coef | variance ~ N(mean, variance · precision⁻¹).
 
     Parameters
@@ -300,7 +301,7 @@ class NormalInverseGammaPrior:
 
 @frozen_pytree
 @dataclass(frozen=True)
-class NormalInverseWishartPrior:
+class NormalInverseWishartPrior(NamesArguments):
     """The prior covariance ~ InverseWishart(degrees, scale) and mean | covariance ~ N(mean, covariance / precision).
 
     Parameters

@@ -16,6 +16,7 @@ import numpy as np
 from dpjax._util.archives import read_archive, write_archive
 from dpjax._util.files import write_whole
 from dpjax._util.pickles import Missing, Pickled, content_of, is_missing
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_destination, fail, name_of, reading, summarize_error
 from dpjax.base import Model
 from dpjax.release.checks import PrecisionWarning
@@ -126,6 +127,7 @@ class Writer:
         return {"class": [name, {field: self.value(getattr(value, field)) for field in field_names(kind)}]}
 
 
+@names_arguments
 def load(path: str | os.PathLike[str]) -> Any:
     """The result that `Posterior.save` wrote.
 

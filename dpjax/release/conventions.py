@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_positive, fail
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Privacy, laplace_scale, zcdp_scale
 from dpjax.numerics.theta import integer_variance
@@ -95,6 +96,7 @@ CONVENTIONS = {
 }
 
 
+@names_arguments
 def mechanism_from_published(
     convention: str, published: Any, *, sensitivity: float | None = None, privacy: Privacy | None = None
 ) -> Laplace | Gaussian | DiscreteLaplace | DiscreteGaussian:

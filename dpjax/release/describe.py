@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail, name_of
 from dpjax._util.words import quantity
 from dpjax.mechanisms import Privacy, zcdp_epsilon
@@ -34,6 +35,7 @@ RELATIONS: dict[Neighbours, str] = {
 }
 
 
+@names_arguments
 def describe(release: PrivateRelease) -> str:
     """A release in words: what was released, by what noise, and what that promises.
 

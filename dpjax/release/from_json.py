@@ -1,5 +1,6 @@
 """Reading a release of any kind."""
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_function
 from dpjax.base import Statistic
 from dpjax.release import json
@@ -9,6 +10,7 @@ from dpjax.release.microdata import Microdata
 from dpjax.release.summed import Release
 
 
+@names_arguments
 def from_json(text: str, *, statistic: Statistic | None = None) -> PrivateRelease:
     """The release written by `to_json` of a `Release`, a `LocalRelease` or `Microdata`, whichever the text holds.
 

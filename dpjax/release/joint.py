@@ -7,6 +7,7 @@ from typing import Any, overload
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Statistic
 from dpjax.mechanisms.composite import Independent, Padded
@@ -23,6 +24,7 @@ from dpjax.statistics.losses import FittedDerivatives
 def joint(*releases: Release) -> Release: ...
 @overload
 def joint(*releases: Release | LocalRelease | Microdata) -> Release | Microdata: ...
+@names_arguments
 def joint(*releases: Release | LocalRelease | Microdata) -> Release | Microdata:
     """Several releases of the same records as one, whose log-density given the records is the sum of theirs.
 

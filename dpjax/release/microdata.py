@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
+from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import check_count, describe, fail, is_traced, name_of
 from dpjax.base import Array, Key, Records, Statistic
 from dpjax.mechanisms.base import as_mechanism
@@ -31,7 +32,7 @@ __all__ = ["Microdata", "check_drawn_whole"]
 
 @frozen_pytree
 @dataclass(frozen=True, eq=False, repr=False)
-class Microdata(Described):
+class Microdata(Described, NamesArguments):
     """Several fields of each of n records, each field exact, perturbed by a channel of its own, or missing.
 
     Given the records all values are independent of each other. Exact values condition the model. Perturbed and missing

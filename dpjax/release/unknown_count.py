@@ -212,7 +212,7 @@ def obstacle_of_number(release: Any, remedy: str = REMEDY) -> Obstacle | None:
 
 @frozen_pytree
 @dataclass(frozen=True)
-class UniformCount:
+class UniformCount(NamesArguments):
     """All whole numbers from `low` to `high`, both included, equally likely.
 
     Parameters
@@ -265,7 +265,7 @@ class UniformCount:
 
 @frozen_pytree
 @dataclass(frozen=True)
-class PoissonCount:
+class PoissonCount(NamesArguments):
     """The Poisson distribution: that of records which come independently of each other.
 
     Parameters
@@ -309,7 +309,7 @@ class PoissonCount:
 
 @frozen_pytree
 @dataclass(frozen=True)
-class NegativeBinomialCount:
+class NegativeBinomialCount(NamesArguments):
     """A Poisson distribution whose mean is Gamma distributed: of this mean, and of variance mean + mean² / size.
 
     Parameters

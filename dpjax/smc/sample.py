@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_array, check_count, check_key, fail
 from dpjax.base import Array, Imputation, Key, Model, Parameters
@@ -41,6 +42,7 @@ NUM_LOOKED_AT, MOST_ATTEMPTS = 128, 4
 """At how many draws it is measured what windows of whole numbers leave out, and how many runs are made at most."""
 
 
+@names_arguments
 def sample_smc(
     key: Key,
     model: Model,
@@ -132,11 +134,11 @@ def sample_smc(
         numbers, target = (num_islands, num_particles, num_sweeps), jnp.asarray(target_ess, float)
         draws, trace, left_out = run_until_sums_reach(problem, numbers, key, target, bar)
     combined = combine(draws, trace, num_sweeps)
-    warn_of_room(problem.release, draws, stacklevel=3)
+    warn_of_room(problem.release, draws, stacklevel=4)
     warn_of_stuck(problem.model, draws)
     if left_out > MOST_LEFT_OUT:
         remedy = "Pass more particles, or impute the records: imputation=dpjax.imwg()."
-        warnings.warn(f"{in_words(left_out)} at some draws. {remedy}", stacklevel=2)
+        warnings.warn(f"{in_words(left_out)} at some draws. {remedy}", stacklevel=3)
     return replace(combined, labels=labels)
 
 
@@ -223,7 +225,7 @@ def warn_of_stuck(model: Model, draws: dict[str, np.ndarray]) -> None:
     found = name_stuck(draws, free_numbers(model, draws), "island")
     if found:
         text = f"All particles of an island are identical: {', '.join(found[:6])}. No move of theirs was accepted"
-        warnings.warn(f"{text}. Pass more sweeps, another imputation or another parameter_kernel.", stacklevel=3)
+        warnings.warn(f"{text}. Pass more sweeps, another imputation or another parameter_kernel.", stacklevel=4)
 
 
 def combine(draws: dict[str, np.ndarray], trace: Trace, num_sweeps: int = 1) -> SMCSample:
@@ -244,7 +246,7 @@ def combine(draws: dict[str, np.ndarray], trace: Trace, num_sweeps: int = 1) -> 
     warn_of_disagreement(weights)
     # Each particle makes this number of sweeps.
     sweeps = num_sweeps * next((leaf.shape[1] for leaf in draws.values()), 1)
-    warn_of_nonfinite(np.nan_to_num(trace.num_nonfinite), stacklevel=4, runs="islands", sweeps=sweeps)
+    warn_of_nonfinite(np.nan_to_num(trace.num_nonfinite), stacklevel=5, runs="islands", sweeps=sweeps)
     return SMCSample(
         draws,
         log_likelihoods - log_total,
@@ -265,4 +267,4 @@ def warn_of_disagreement(weights: np.ndarray) -> None:
     effective = 1 / np.sum(weights**2)
     if effective < len(weights) / 2:
         text = f"The islands disagree: {len(weights)} of them are worth {effective:.1f}"
-        warnings.warn(f"{text}. Pass more particles, more sweeps or a target_ess nearer to 1.", stacklevel=4)
+        warnings.warn(f"{text}. Pass more particles, more sweeps or a target_ess nearer to 1.", stacklevel=5)

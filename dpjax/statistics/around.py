@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.words import quantity
 from dpjax.base import Array, Records
 from dpjax.statistics.base import OneCell, as_increasing, check_field_name, number_type, read_field
@@ -62,6 +63,7 @@ class Around(OneCell):
         return jnp.sum(value >= points) + jnp.sum(value > points)
 
 
+@names_arguments
 def around(field: str, points: Sequence[float]) -> Around:
     """The counts [2k + 1] of records below the first of k points, at it, between it and the next, and so on.
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, Records, Statistic
 from dpjax.statistics.base import (
@@ -84,6 +85,7 @@ class Clipped(RecordStatistic):
         return sqrt(self.dimension) * self.bound
 
 
+@names_arguments
 def clipped(statistic: Statistic, bound: float, *, dimension: int | None = None) -> Clipped:
     """The sum over records of a function of your own, each record's vector scaled down to a Euclidean length.
 

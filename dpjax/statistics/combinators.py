@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail
 from dpjax.base import Array, Records, Statistic
 from dpjax.mechanisms.base import as_floating
@@ -247,6 +248,7 @@ def is_sparse_table(statistic: Statistic) -> bool:
     return is_sparse(statistic) and dimension_of(statistic) is not None
 
 
+@names_arguments
 def scaled(statistic: Statistic, factor: float) -> Scaled:
     """A statistic times a constant, such as 1 / n for means in place of sums.
 
@@ -275,6 +277,7 @@ def scaled(statistic: Statistic, factor: float) -> Scaled:
     return Scaled(statistic, number)
 
 
+@names_arguments
 def stacked(*statistics: Statistic) -> Stacked:
     """Several statistics of the same record, joined in the order given.
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, Records
 from dpjax.statistics.base import Norm, RecordStatistic, as_number, check_field_name, number_type, read_field
@@ -90,6 +91,7 @@ class LogComposition(RecordStatistic):
         return self.dimension
 
 
+@names_arguments
 def log_composition(field: str, lower: float, *, dimension: int | None = None) -> LogComposition:
     """The sum over records of log(clamp(share, lower, 1)), for records whose shares are positive and sum to 1.
 

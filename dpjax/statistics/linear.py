@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, fail
 from dpjax._util.words import quantity
 from dpjax.base import Array, Records, Statistic
@@ -121,6 +122,7 @@ class Linear(RecordStatistic):
         return float(np.linalg.norm(np.asarray(self.matrix), norm))
 
 
+@names_arguments
 def linear(statistic: Statistic, matrix: Any) -> Linear:
     """A matrix times a statistic: sums of the released queries of a matrix mechanism, a tree of ranges, contrasts.
 

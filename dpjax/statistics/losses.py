@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import NamesArguments, names_arguments
 from dpjax._util.validation import check_count, check_flag, check_hashable_function, fail, is_traced, name_of
 from dpjax._util.words import quantity
 from dpjax.base import Array, Records
@@ -32,7 +33,7 @@ Loss = Callable[[Array, Records], Array]
 
 
 @dataclass(frozen=True)
-class LinearLoss:
+class LinearLoss(NamesArguments):
     """What losses of a linear predictor share: the fields, and whether there is an intercept, which comes first.
 
     Parameters
@@ -326,6 +327,7 @@ class FittedDerivatives(Derivatives, TakenAtValue):
         fail("statistic", "no coefficients", "those that a release publishes", remedy, error=TypeError)
 
 
+@names_arguments
 def loss_derivatives(loss: Loss, coefficients: Any) -> LossDerivatives:
     """The sums over records of the gradient of a loss at given coefficients, and of its Hessian's upper triangle.
 

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_count, fail, read_numbers
 from dpjax.base import Array, Records
 from dpjax.numerics.clamped import clamped_mean, gram_mean, scales_of
@@ -285,6 +286,7 @@ class Count(RecordStatistic):
         return 1.0
 
 
+@names_arguments
 def count() -> Count:
     """The number of records: for a noisy count beside other sums, if the number is unknown.
 
@@ -296,6 +298,7 @@ def count() -> Count:
     return Count()
 
 
+@names_arguments
 def total(
     field: str,
     lower: float | Sequence[float] | None = None,
@@ -339,6 +342,7 @@ def total(
     return Total(check_field_name(field), low, high, dimension)
 
 
+@names_arguments
 def mean(
     field: str,
     n: int,
@@ -370,6 +374,7 @@ def mean(
     return Scaled(total(field, lower, upper, dimension=dimension), 1 / check_count("n", n))
 
 
+@names_arguments
 def gram(lower: Sequence[float], upper: Sequence[float], response: tuple[float, float] | None = None) -> Gram:
     """The entries of X'y, y'y and X'X of clamped and rescaled regression data, without the known n.
 

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax.base import Array, Records
 from dpjax.statistics.base import (
     Norm,
@@ -91,6 +92,7 @@ class Powers(RecordStatistic):
         return half + half * half if norm == 1 else hypot(half, half * half)
 
 
+@names_arguments
 def powers(field: str, lower: float, upper: float) -> Powers:
     """The sums over records of one clamped field less the middle of its bounds, and of the squares of that.
 

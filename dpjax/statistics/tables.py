@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_count, fail, read_numbers
 from dpjax._util.words import SHOWN
 from dpjax.base import Array, Records
@@ -231,6 +232,7 @@ class ClassFeatures(RecordStatistic):
         return self.num_features ** (1 / norm)
 
 
+@names_arguments
 def cells(
     field: str | Sequence[str],
     num_categories: int | Sequence[int] | None = None,
@@ -275,6 +277,7 @@ def cells(
     return Cells(fields, sizes, read_levels(names, sizes))
 
 
+@names_arguments
 def histogram(field: str, edges: Sequence[float]) -> Histogram:
     """The counts of records in each bin of a continuous field.
 
@@ -303,6 +306,7 @@ def histogram(field: str, edges: Sequence[float]) -> Histogram:
     return Histogram(check_field_name(field), numbers)
 
 
+@names_arguments
 def class_features(num_classes: int, num_features: int, num_levels: int) -> ClassFeatures:
     """The counts m[k, j, i] of records of class i whose feature k has level j, flattened in C order of [K, J, I].
 
@@ -400,6 +404,7 @@ class Grouped(OneCell):
         return hash((self.field, self.groups, self.num_groups))
 
 
+@names_arguments
 def grouped(field: str, groups: Sequence[int], num_groups: int | None = None) -> Grouped:
     """The counts of records in each group of the categories of a field.
 

@@ -9,7 +9,9 @@ import pytest
 
 import dpjax
 from dpjax._util.spelling import takes_num_draws
+from dpjax._util.validation import is_refusal
 from dpjax.posterior.posterior import Posterior
+from tests.bad_inputs.calls import public_functions
 
 
 @takes_num_draws
@@ -44,6 +46,16 @@ SLIPS = {
     ),
     "a misspelt name": (lambda: dpjax.Laplace(scal=6), r"^scal: .* Write scale\.$"),
     "a name like none": (lambda: dpjax.Laplace(6, colour=1), r"^colour: .* See help\(Laplace\)\.$"),
+    "of a run": (lambda: dpjax.sample(None, None, None, chains=2), r"^chains: .* Write num_chains\.$"),
+    "of a run, as others call it": (
+        lambda: dpjax.sample(None, None, None, draws=2),
+        r"^draws: .* Write num_samples\.$",
+    ),
+    "the seed of a run": (lambda: dpjax.sample(None, None, None, seed=2), r"^seed: .* Write key\.$"),
+    "of a local release": (
+        lambda: dpjax.LocalRelease([0, 1], chanel=1),
+        r"^chanel: .* LocalRelease's .* Write channel\.$",
+    ),
     "of a release": (lambda: dpjax.Release(values=[1.0]), r"^values: .* Write value\.$"),
     "missing": (lambda: dpjax.private.Budget(1.0), r"^delta: given nothing; .* takes epsilon, delta, neighbours\.$"),
     "missing after a name": (
@@ -58,6 +70,30 @@ def test_constructors_say_what_their_arguments_are_called(name):
     call, message = SLIPS[name]
     with pytest.raises(TypeError, match=message):
         call()
+
+
+UNNAMED = ("coupling", "diagnostics", "exchangeable", "mixture", "plot", "private", "runtime")
+"""Modules some of whose functions leave a wrong name to Python."""
+
+
+def test_public_functions_say_what_their_arguments_are_called():
+    """A new one that leaves this to Python; the cases above are of a few."""
+    raw = []
+    for path, function in public_functions().items():
+        is_open = any(one.kind is one.VAR_KEYWORD for one in inspect.signature(function).parameters.values())
+        with pytest.raises(TypeError) as caught:
+            function(colour=1)
+        if not (is_open or path.split(".")[1] in UNNAMED or is_refusal(caught.value)):
+            raw.append(path)
+    assert raw == []
+
+
+def test_a_misspelt_name_of_a_module_is_corrected():
+    with pytest.raises(AttributeError, match=r"^module 'dpjax' has no attribute 'smaple': write dpjax\.sample$"):
+        _ = dpjax.smaple
+    with pytest.raises(AttributeError, match=r"^module 'dpjax\.models' has no attribute 'colour'$"):
+        _ = dpjax.models.colour
+    assert not hasattr(dpjax, "__missing__")
 
 
 def test_copies_are_made_as_before():

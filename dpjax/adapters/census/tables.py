@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_count, check_text, fail
 from dpjax.adapters.census.measurements import (
     PL94_PERSON,
@@ -66,6 +67,7 @@ class NoisyMeasurements:
         return (len(self.areas), *self.attributes.values())
 
 
+@names_arguments
 def read_noisy_measurements(
     path: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import (
     check_array,
     check_count,
@@ -41,6 +42,7 @@ REFUSED = {
 ATTRIBUTES = ("classes_", "coef_", "intercept_", "n_iter_", "epsilon", "data_norm", "C", "fit_intercept", "tol")
 
 
+@names_arguments
 def read_model(fitted: Any, *, n: int, covariates: str = "x", response: str = "y") -> Release:
     """The release of a fitted ``models.LogisticRegression``: `dpjax.releases.objective_perturbation`.
 
@@ -174,4 +176,4 @@ def warn_of_tolerance(error: float) -> None:
     """Warn if the optimiser's tolerance is not small against the scale of the noise."""
     if error > TOLERABLE:
         text = f"The optimiser may have stopped where the log-density is off by {error:.2g}, as tol allows."
-        warnings.warn(f"{text} Have it fitted with a smaller tol.", UserWarning, stacklevel=3)
+        warnings.warn(f"{text} Have it fitted with a smaller tol.", UserWarning, stacklevel=4)

@@ -7,6 +7,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_flag, check_moderate, check_positive_number, fail
 from dpjax.adapters.arguments import Bounds, quantile_within, read_n, read_range, read_square, read_value
 from dpjax.base import Statistic
@@ -36,6 +37,7 @@ BISECTIONS = 100
 """More than halvings of an interval of floats."""
 
 
+@names_arguments
 def read_mean(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int) -> Release:
     """The release of ``tools.mean``: Laplace noise on the mean of clipped values, clamped to their bounds.
 
@@ -75,6 +77,7 @@ def read_mean(value: float, bounds: Bounds, *, field: str, epsilon: float, n: in
     return Release(read_value(value), noise, mean(field, number, lower, upper), number)
 
 
+@names_arguments
 def read_sum(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int, integer: bool = False) -> Release:
     """The release of ``tools.sum``: noise on the sum of clipped values, clamped to n times their bounds.
 
@@ -119,6 +122,7 @@ def read_sum(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int
     return Release(read_value(value), limited, total(field, lower, upper), number)
 
 
+@names_arguments
 def read_count(value: int, statistic: Statistic, *, epsilon: float, n: int) -> Release:
     """The release of ``tools.count_nonzero``: geometric noise on the count, clamped to 0, ..., n.
 
@@ -155,6 +159,7 @@ def read_count(value: int, statistic: Statistic, *, epsilon: float, n: int) -> R
     return Release(read_value(value), Censored(DiscreteLaplace(1 / budget), 0, number), statistic, number)
 
 
+@names_arguments
 def read_histogram(counts: Sequence[int], edges: Sequence[float], *, field: str, epsilon: float, n: Any) -> Release:
     """The release of ``tools.histogram`` without ``density``: geometric noise on each count, negative ones set to 0.
 
@@ -197,6 +202,7 @@ def read_histogram(counts: Sequence[int], edges: Sequence[float], *, field: str,
     return Release(jnp.asarray(counts, jnp.result_type(float)), noise, bins_within(field, ends), n)
 
 
+@names_arguments
 def read_quantile(
     value: float,
     probability: float,
@@ -239,6 +245,7 @@ def read_quantile(
     return quantile_within(value, probability, bounds, n, field=field, epsilon=read_epsilon(epsilon), num_bins=num_bins)
 
 
+@names_arguments
 def read_var(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int) -> Release:
     """The release of ``tools.var``: Laplace noise on the variance of clipped values, drawn anew until it is possible.
 
@@ -284,6 +291,7 @@ def read_var(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int
     return variance(read_value(value), noise, field=field, lower=lower, upper=upper, n=number)
 
 
+@names_arguments
 def read_std(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int) -> Release:
     """The release of ``tools.std``, which is the square root of ``tools.var``: `read_var` of its square.
 

@@ -8,6 +8,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_flag, check_moderate, check_number, check_positive_number, fail
 from dpjax.adapters.arguments import read_n
 from dpjax.base import Array, Records
@@ -32,6 +33,7 @@ REFUSED = {
 """Models that are refused, and why."""
 
 
+@names_arguments
 def read_model(
     fitted: Mapping[str, Any],
     lower_bounds: Sequence[float],

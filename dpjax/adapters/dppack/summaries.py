@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import (
     check_array,
     check_choice,
@@ -37,6 +38,7 @@ SENSITIVITIES = {"bounded": (2.0, sqrt(2)), "unbounded": (1.0, 1.0)}
 """How far one record moves a table of counts, in the L1 and the L2 norm, by ``which.sensitivity``."""
 
 
+@names_arguments
 def read_mean(
     value: float,
     bounds: Bounds,
@@ -90,6 +92,7 @@ def read_mean(
     return Release(read_value(value), noise, mean(field, number, lower, upper), number)
 
 
+@names_arguments
 def read_var(
     value: float,
     bounds: Bounds,
@@ -144,6 +147,7 @@ def read_var(
     return variance(read_value(value), noise, field=field, lower=lower, upper=upper, n=number, degrees=number - 1)
 
 
+@names_arguments
 def read_sd(
     value: float,
     bounds: Bounds,
@@ -190,6 +194,7 @@ def read_sd(
     return read_var(read_square(value), bounds, field=field, eps=eps, n=n, **options)
 
 
+@names_arguments
 def read_histogram(
     published: Mapping[str, Any],
     *,
@@ -252,6 +257,7 @@ def read_histogram(
     return Release(counts, rounded(noise, allow_negative), closed_above(field, edges), n)
 
 
+@names_arguments
 def read_table(
     published: Sequence[Any],
     field: str | Sequence[str],
@@ -310,6 +316,7 @@ def read_table(
     return Release(read_counts(published, shape), rounded(noise, allow_negative), cells(fields, shape), n)
 
 
+@names_arguments
 def read_quantile(
     value: float, quant: float, bounds: Bounds, *, field: str, eps: float, n: int, num_bins: int
 ) -> Release:

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import static
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import (
     check_array,
     check_instance,
@@ -32,6 +33,7 @@ from dpjax.models.checks import check_model
 __all__ = ["formula"]
 
 
+@names_arguments
 def formula(
     formula: str,
     data: Any,

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_count, fail, is_traced
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
 from dpjax.data_augmentation.counts.drawn_moves import (
@@ -160,6 +161,7 @@ class Counts:
         return find_starts(keys, model, release, num_chains, initial, self.is_collapsed(model, release))
 
 
+@names_arguments
 def counts(width: int | Literal["auto"] = "auto", collapse: bool | None = None) -> Counts:
     """Impute how many records take each possible value, in place of the records.
 

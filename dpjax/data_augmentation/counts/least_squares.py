@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import linalg, sparse
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Model, Records
 from dpjax.data_augmentation.counts.sums import contributions_of_cells
@@ -46,6 +47,7 @@ class LeastSquaresEstimate(NamedTuple):
     variance: np.ndarray
 
 
+@names_arguments
 def least_squares(model: Model, release: Release) -> LeastSquaresEstimate:
     """The best linear unbiased estimate of how many records take each possible value, and its variance.
 

@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.data_augmentation.kernel_checks import builds_kernel
@@ -111,6 +112,7 @@ class IMwG:
         return (model, release) if summed is None else data_set_form(model, summed)
 
 
+@names_arguments
 def imwg(scan: Literal["systematic", "random"] = "systematic", window: Window = None) -> IMwG:
     """Impute the records by independent Metropolis within Gibbs.
 

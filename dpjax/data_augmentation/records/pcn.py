@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_count, describe, fail
 from dpjax.base import Array, ImputationKernel, Key, Latent, Model, Parameters
 from dpjax.data_augmentation.kernel_checks import builds_kernel
@@ -99,6 +100,7 @@ class PCN:
         return replace(chosen, window=choose_window(window_key, chosen, model, release, latent, parameters))
 
 
+@names_arguments
 def pcn(
     block: int | Literal["auto"] = "auto", correlation: float | Literal["auto"] = "auto", window: Window = None
 ) -> PCN:

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_count, fail
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.data_augmentation.kernel_checks import builds_kernel
@@ -76,6 +77,7 @@ class SOMA:
         return replace(self, attempts=choose_attempts(key, model, release, latent, parameters))
 
 
+@names_arguments
 def soma(attempts: int | Literal["auto"] | None = None) -> SOMA:
     """Impute the records by single offer, multiple attempts.
 

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail, is_traced
 from dpjax.base import ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
 from dpjax.data_augmentation.kernel_checks import builds_kernel
@@ -70,6 +71,7 @@ def drawn_exactly(n: int) -> ImputationInfo:
     return ImputationInfo(jnp.ones(()), jnp.ones(n, int), jnp.array(0))
 
 
+@names_arguments
 def summed_out() -> SummedOut:
     """Sum the records out in place of imputing them, for a release of values of single records.
 

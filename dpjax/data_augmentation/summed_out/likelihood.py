@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import PyTree
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.records.microdata import cross, hidden_fields, split_hidden
@@ -130,6 +131,7 @@ class MarginalLikelihood(PyTree):
         return self.terms.draw(key, self.model, parameters, self.rows)
 
 
+@names_arguments
 def marginal_likelihood(
     model: Model, release: PrivateRelease, parameters: Parameters | None = None
 ) -> MarginalLikelihood:

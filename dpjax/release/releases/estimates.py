@@ -5,6 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_positive, fail, read_numbers
 from dpjax.mechanisms import Gaussian
 from dpjax.release.local import LocalRelease
@@ -13,6 +14,7 @@ from dpjax.release.microdata import Microdata
 __all__ = ["estimates"]
 
 
+@names_arguments
 def estimates(values: Any, standard_errors: Any, field: str = "y") -> LocalRelease | Microdata:
     """The release of one direct estimate for each unit, such as an area, Normal around the truth.
 

@@ -5,6 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, fail
 from dpjax.mechanisms.objective import ObjectivePerturbation, check_linear_term
 from dpjax.release import Release
@@ -14,6 +15,7 @@ from dpjax.statistics.losses import FittedDerivatives, Loss, check_loss
 __all__ = ["objective_perturbation"]
 
 
+@names_arguments
 def objective_perturbation(coefficients: Any, loss: Loss, *, noise: Any, regularization: Any, n: Any) -> Release:
     """The release of coefficients θ that minimise Σ ℓ(θ; x) + Σ λ θ² / 2 + bᵀ θ, where b is a draw of noise.
 

@@ -5,6 +5,7 @@ from typing import Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms.base import Mechanism, as_mechanism, parts_of
@@ -18,6 +19,7 @@ CONSISTENT = 1e-5
 """How far published numbers may be from combinations of some sums, against the largest of them."""
 
 
+@names_arguments
 def linear(
     value: Array,
     mechanism: Mechanism | Any,

@@ -5,6 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, fail
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms.base import Mechanism
@@ -18,6 +19,7 @@ from dpjax.statistics import stacked
 __all__ = ["moments"]
 
 
+@names_arguments
 def moments(
     mean: Array,
     variance: Array,

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail, name_of, read_numbers
 from dpjax.mechanisms.additive import Exact
 from dpjax.release.microdata import Microdata
@@ -12,6 +13,7 @@ from dpjax.release.summed import Release, as_sum
 __all__ = ["with_observed"]
 
 
+@names_arguments
 def with_observed(release: Release, records: dict[str, Any]) -> Microdata:
     """A released sum beside known records of other people, who have the same distribution given the parameters.
 

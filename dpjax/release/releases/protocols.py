@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_count, check_share, describe, fail, read_numbers
 from dpjax.mechanisms import LocalChannel
 from dpjax.release import LocalRelease
@@ -15,6 +16,7 @@ from dpjax.release.releases.reports import by_membership, by_person, likelihoods
 __all__ = ["hadamard_response", "local_hashing", "subset_selection", "unary_encoding"]
 
 
+@names_arguments
 def unary_encoding(
     bits: Any, *, keep: float, flip: float, field: str = "cell", people: Any = None, permanent: Any = None
 ) -> LocalRelease:
@@ -86,6 +88,7 @@ def read_pair(permanent: Any) -> tuple[float, float]:
     return float(permanent[0]), float(permanent[1])
 
 
+@names_arguments
 def subset_selection(subsets: Any, *, keep: float, field: str = "cell", people: Any = None) -> LocalRelease:
     """The release of subsets of the categories, all of one size, that hold the true one with probability `keep`.
 
@@ -136,6 +139,7 @@ def subset_selection(subsets: Any, *, keep: float, field: str = "cell", people: 
     return by_membership(inside, log_in, log_out, field=field, people=people, largest_ratio=abs(log_in - log_out))
 
 
+@names_arguments
 def local_hashing(
     reports: Any, hashes: Any, *, keep: float, num_values: int, field: str = "cell", people: Any = None
 ) -> LocalRelease:
@@ -193,6 +197,7 @@ def local_hashing(
     return by_membership(inside, log_in, log_out, field=field, people=people, largest_ratio=abs(log_in - log_out))
 
 
+@names_arguments
 def hadamard_response(
     reports: Any, *, keep: float, num_categories: int, field: str = "cell", people: Any = None
 ) -> LocalRelease:

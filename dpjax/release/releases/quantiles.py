@@ -6,6 +6,7 @@ from typing import Any, Literal
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_choice, check_count, check_number, check_share, fail
 from dpjax.mechanisms.interval_quantile import IntervalQuantile
 from dpjax.mechanisms.selection import RACES, ExponentialMechanism, ReportNoisyMax, Selection
@@ -23,6 +24,7 @@ MATCH = 1e-6
 """The relative distance at which a published number is taken to be a candidate, whatever precision it went through."""
 
 
+@names_arguments
 def quantile(
     value: float,
     probability: float,
@@ -93,6 +95,7 @@ def quantile(
     return Release(jnp.array([place]), mechanism, statistic, n)
 
 
+@names_arguments
 def median(
     value: float,
     *,
@@ -142,6 +145,7 @@ def median(
     return quantile(value, 0.5, **options, sensitivity=sensitivity, noise=noise)
 
 
+@names_arguments
 def interval_quantile(
     value: float,
     probability: float,

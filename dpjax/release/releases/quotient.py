@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms.base import Mechanism
@@ -14,6 +15,7 @@ from dpjax.statistics.base import dimension_of
 __all__ = ["quotient"]
 
 
+@names_arguments
 def quotient(
     value: Array,
     numerator: Statistic,

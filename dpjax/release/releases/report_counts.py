@@ -5,6 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, fail
 from dpjax.mechanisms import RandomizedResponse, ReportSums
 from dpjax.release.checks import as_vector
@@ -15,6 +16,7 @@ from dpjax.statistics import cells
 __all__ = ["randomized_response_counts", "unary_encoding_sums"]
 
 
+@names_arguments
 def unary_encoding_sums(
     sums: Any, *, keep: Any, flip: Any, n: int, field: str = "cell", reports: int = 1, permanent: Any = None
 ) -> Release:
@@ -69,6 +71,7 @@ def unary_encoding_sums(
     return Release(value, mechanism, cells(field, len(value)), n)
 
 
+@names_arguments
 def randomized_response_counts(counts: Any, *, keep: float, field: str = "cell") -> LocalRelease:
     """The release of how many persons gave each answer of randomized response, when the answers themselves are gone.
 

@@ -5,6 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_number, check_share, describe_array, fail, read_numbers
 from dpjax.mechanisms import LocalChannel
 from dpjax.mechanisms.local_channel import SUM_TOLERANCE
@@ -13,6 +14,7 @@ from dpjax.release import LocalRelease
 __all__ = ["likelihoods"]
 
 
+@names_arguments
 def likelihoods(
     log_likelihoods: Any,
     *,

@@ -5,6 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import describe, fail
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms import PrimarySuppression
@@ -18,6 +19,7 @@ BY_CHANCE = 1e-6
 """The probability at which counts are no longer all multiples of a number by chance."""
 
 
+@names_arguments
 def suppressed(value: Array, statistic: Statistic, limit: int, n: Any, *, least: int = 0) -> Release:
     """The release of counts with NaN in place of small ones, as a file with gaps is read.
 

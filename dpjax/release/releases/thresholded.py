@@ -6,6 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_count, check_flag, check_number, describe, fail
 from dpjax.mechanisms import Censored, PartitionSelection
 from dpjax.mechanisms.base import Mechanism, as_mechanism
@@ -17,6 +18,7 @@ MAX_KEYS = 100_000
 """The largest table: its cells are numbered one by one, and unpublished ones take their place too."""
 
 
+@names_arguments
 def thresholded(
     keys: Iterable[Hashable],
     values: Any,

@@ -5,6 +5,7 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_number, fail, read_numbers
 from dpjax.mechanisms import Censored, PrimarySuppression
 from dpjax.mechanisms.base import Mechanism, as_mechanism
@@ -15,6 +16,7 @@ from dpjax.release.releases.suppressed import CODE, warn_of_rounding
 __all__ = ["suppressed_units", "thresholded_units"]
 
 
+@names_arguments
 def suppressed_units(values: Any, limit: int, *, least: int = 0, field: str = "y") -> LocalRelease:
     """The release of one count for each unit, with NaN in place of small ones, as a file with gaps is read.
 
@@ -62,6 +64,7 @@ def suppressed_units(values: Any, limit: int, *, least: int = 0, field: str = "y
     return LocalRelease(jnp.asarray(np.where(gaps, CODE, counts)), PrimarySuppression(limit, least, CODE), field)
 
 
+@names_arguments
 def thresholded_units(values: Any, mechanism: Mechanism | Any, threshold: float, *, field: str = "y") -> LocalRelease:
     """The release of one noisy number for each unit, with NaN in place of those below a threshold.
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_count, fail
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.noisy_variance import NoisyVariance, check_on_variance
@@ -12,6 +13,7 @@ from dpjax.statistics.powers import powers
 __all__ = ["variance"]
 
 
+@names_arguments
 def variance(
     value: Any,
     noise: Mechanism,
