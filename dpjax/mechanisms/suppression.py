@@ -16,6 +16,9 @@ from dpjax.mechanisms.promises import ProtectedSums, Unpromised
 __all__ = ["PrimarySuppression"]
 
 
+NO_RULE = "If units were withheld without a limit, pass dpjax.Microdata: NaN is missing at random there."
+
+
 @frozen_pytree
 @dataclass(frozen=True)
 class PrimarySuppression(Mechanism):
@@ -64,7 +67,7 @@ class PrimarySuppression(Mechanism):
         check_count("least", self.least, "Pass 0, or 1 where zeros are published.", least=0)
         if self.least > 1:
             fail("least", self.least, "0 or 1", "Pass 1 where zeros are published.")
-        remedy = "Pass the smallest count that is always published."
+        remedy = f"Pass the smallest count that is always published. {NO_RULE}"
         check_count("limit", self.limit, remedy, least=self.least + 1)
         remedy = "Pass the number that marks suppressed counts, such as -1."
         check_number("code", self.code)
@@ -85,6 +88,7 @@ class PrimarySuppression(Mechanism):
         zero = "0 or " if self.least else ""
         expected = f"{zero}counts of at least {self.limit}, or {self.code:g} for suppressed ones"
         remedy = "Check the limit." if self.least else "Check the limit. If zeros are published, pass least=1."
+        remedy = f"{remedy} {NO_RULE}"
         check_array(argument, value, lambda array: (array == self.code) | self._is_published(array), expected, remedy)
 
     @property

@@ -22,13 +22,20 @@ COARSEST_SUM = 2.0**-19
 """The ratio of noise scale to value below which a sum's rounding, a few units of 2^-24, reaches 1/16 of the noise."""
 
 
+RULES = (
+    "dpjax.releases.suppressed takes NaN where a count was small, dpjax.releases.thresholded the keys that were "
+    "published, and dpjax.Censored a bound in the place of what lies beyond it."
+)
+"""What takes numbers that were withheld."""
+
+
 class PrecisionWarning(UserWarning):
     """Single precision is too coarse for the numbers of a release."""
 
 
 def as_vector(argument: str, value: Any, remedy: str, table: tuple[int, ...] = ()) -> Array:
     """The released value [d] in the default float dtype; one number becomes [1], and a table of this shape a vector."""
-    _check_numbers(argument, value, remedy)
+    _check_numbers(argument, value, remedy, "Where sums were withheld, name the rule: " + RULES)
     if not is_traced(value) and np.asarray(value).dtype == bool:
         fail(argument, "truth values", "finite numbers", remedy, error=TypeError)
     vector = jnp.atleast_1d(as_type(argument, value, float))
@@ -43,7 +50,7 @@ def as_vector(argument: str, value: Any, remedy: str, table: tuple[int, ...] = (
 def as_local_values(values: Any, channel: Any, argument: str) -> Array:
     """One released value per record, [n] or [n, k]: whole numbers and truth values are integers, unless with noise."""
     remedy = "Pass one released value per record."
-    _check_numbers(argument, values, remedy)
+    _check_numbers(argument, values, remedy, "Where values are missing at random, pass dpjax.Microdata. " + RULES)
     array = values if is_traced(values) else np.asarray(values)
     if array.ndim not in (1, 2):
         fail(argument, f"shape {list(array.shape)}", "shape [n] or [n, k]", remedy)
@@ -249,13 +256,16 @@ def check_contribution(result: Any, total: Any) -> None:
         fail("statistic", f"a result {result.dtype}{list(result.shape)}", expected, remedy)
 
 
-def _check_numbers(argument: str, value: Any, remedy: str) -> None:
+def _check_numbers(argument: str, value: Any, remedy: str, of_gaps: str) -> None:
+    """Raise unless there are finite numbers, with a remedy of its own where some are NaN."""
     if is_traced(value):
         return
     try:
         array = value if np.ma.is_masked(value) else np.asarray(value)
     except (TypeError, ValueError):
         fail(argument, repr(value), "numbers in one regular array", "Give every row the same length.", error=TypeError)
+    if array.dtype.kind == "f" and np.any(np.isnan(array)):
+        remedy = of_gaps
     check_array(argument, array, lambda array: array.size > 0, "finite numbers, at least one", remedy)
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field as dataclass_field
 from functools import cached_property
-from math import prod
+from math import inf, isfinite, prod
 from typing import Any, ClassVar, Self
 
 import jax
@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.spelling import names_arguments
-from dpjax._util.validation import check_array, check_count, fail, read_numbers
+from dpjax._util.validation import check_array, check_count, describe_array, fail, read_numbers
 from dpjax._util.words import SHOWN
 from dpjax.base import Array, Records
 from dpjax.domain import Domain
@@ -21,7 +21,6 @@ from dpjax.statistics.base import (
     OneCell,
     RecordStatistic,
     as_counts,
-    as_increasing,
     as_sizes,
     category_type,
     check_field_name,
@@ -134,9 +133,16 @@ class Histogram(OneCell):
         low, high = self.edges[0], self.edges[-1]
         return f"the counts of `{self.field}` in {self.dimension} bins from {low:g} to {high:g}"
 
+    def _json_fields(self) -> dict[str, Any]:
+        """The field and the edges, with null for one that is infinite."""
+        return {"field": self.field, "edges": tuple(edge if isfinite(edge) else None for edge in self.edges)}
+
     @classmethod
     def _from_json_fields(cls, **values: Any) -> Self:
         """The statistic that `histogram` makes of them."""
+        if isinstance(edges := values.get("edges"), list) and edges:
+            first, last = (-inf if edges[0] is None else edges[0]), (inf if edges[-1] is None else edges[-1])
+            values["edges"] = [first, *edges[1:-1], last]
         return histogram(**values)  # type: ignore[return-value]
 
     def cell(self, record: Records) -> Array:
@@ -289,7 +295,7 @@ def histogram(field: str, edges: Sequence[float]) -> Histogram:
     field
         The record field [].
     edges : [d + 1]
-        Increasing edges, in the field's units.
+        Increasing edges, in the field's units. The first and the last may be infinite: where they are does not matter.
 
     Raises
     ------
@@ -302,8 +308,13 @@ def histogram(field: str, edges: Sequence[float]) -> Histogram:
     >>> histogram("age", [0, 18, 65, 100])({"age": jnp.array(40.0)}).tolist()
     [0.0, 1.0, 0.0]
     """
-    numbers = as_increasing("edges", edges, "Sort the edges and drop repeated ones.", least=3)
-    return Histogram(check_field_name(field), numbers)
+    remedy = "Sort the edges and drop repeated ones."
+    expected = "increasing numbers, at least 3, of which the first may be -∞ and the last ∞"
+    numbers = read_numbers("edges", edges, expected, remedy).astype(float)
+    is_list = numbers.ndim == 1 and numbers.size >= 3
+    if not (is_list and np.all(np.isfinite(numbers[1:-1])) and np.all(numbers[:-1] < numbers[1:])):
+        fail("edges", describe_array(numbers), expected, remedy)
+    return Histogram(check_field_name(field), tuple(numbers.tolist()))
 
 
 @names_arguments

@@ -91,6 +91,26 @@ CASES: dict[str, Case] = {
         lambda: diffprivlib.read_var(0.5, (0.0, 1.0), field="y", epsilon=1e-320, n=20),
         "epsilon",
     ),
+    "diffprivlib: a deviation whose square is no float": (
+        lambda: diffprivlib.read_std(1e308, (0.0, 1.0), field="y", epsilon=1.0, n=9),
+        "value",
+    ),
+    "DPpack: a deviation whose square is no float": (
+        lambda: dppack.read_sd(1e308, (0.0, 1.0), field="y", eps=1.0, n=9),
+        "value",
+    ),
+    **{
+        f"{reader.__module__}.{reader.__name__} of {value!r}": (
+            lambda reader=reader, value=value, name=name: reader(value, (0.0, 1.0), field="y", n=9, **{name: 1.0}),
+            "value",
+        )
+        for module, name, readers in (
+            (diffprivlib, "epsilon", ("read_mean", "read_sum", "read_var", "read_std")),
+            (dppack, "eps", ("read_mean", "read_var", "read_sd")),
+        )
+        for reader in (getattr(module, each) for each in readers)
+        for value in (False, range(2), {0.5}, np.array([True]), [0.5])
+    },
     **{
         f"diffprivlib: {part} {value!r}": (regression(part, value), name)
         for part, value, name in (

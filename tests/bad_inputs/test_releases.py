@@ -204,7 +204,7 @@ CASES = {
             ),
             "of an unknown statistic": (edited(TEXT, statistic={"name": "median"}), "statistic"),
             "of a statistic that is a list": (edited(TEXT, statistic=[1]), "statistic"),
-            "of a statistic with more": (edited(TEXT, statistic={"name": "total", "column": "y"}), "statistic"),
+            "of a statistic with more": (edited(TEXT, statistic={"name": "total", "column": "y"}), "column"),
             "of a function by name": (
                 edited(TEXT, statistic={"name": "function", "function": "os.system"}),
                 "statistic",
@@ -214,6 +214,11 @@ CASES = {
             "of a field that is a number": (edited(LOCAL_TEXT, field=3), "field"),
         }.items()
     },
+    "a sum that is true": (lambda: Release(True, Laplace(1.0), statistics.count(), 5), "value"),
+    "sums that are true and false": (lambda: Release([True, False], Laplace(1.0), TOTAL, 5), "value"),
+    "a sum beyond floats": (lambda: Release([1.0, 10**400], Laplace(1.0), TOTAL, 5), "value"),
+    "whole numbers beyond any type": (lambda: LocalRelease(np.array([2**63, 1], np.uint64), KEEP), "values"),
+    "a mask of one field": (lambda: LocalRelease([0, 1], KEEP, missing=[False, True]), "missing"),
     "a text of the other kind": (lambda: LocalRelease.from_json(TEXT), "kind"),
     "a text with another statistic": (
         lambda: dpjax.from_json(TEXT, statistic=statistics.total("y", [0, 0], [2, 2])),
@@ -248,3 +253,30 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_is_refused(refused, case):
     refused(*CASES[case])
+
+
+@pytest.mark.x32
+@pytest.mark.skipif(jnp.result_type(float) == jnp.float64, reason="float64 holds them")
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda: Release([1e300, 1.0], Laplace(1.0), TOTAL, 5), "value"),
+        (lambda: LocalRelease([1e300, 1.0], Laplace(1.0), "y"), "values"),
+        (lambda: dpjax.Microdata({"y": (np.array([2**40, 1]), dpjax.Exact())}), "values of fields"),
+        (lambda: dpjax.mechanisms.MultivariateGaussian(np.eye(2) * 1e300), "covariance"),
+    ],
+)
+def test_numbers_that_single_precision_does_not_hold_are_refused(refused, call, argument):
+    """Of which ∞ was made, and 0 of 2^40: a value that nothing later can tell from one that was published."""
+    refused(call, argument)
+
+
+@pytest.mark.x32
+def test_whole_numbers_under_noise_become_floats():
+    """2^40 is a float of single precision, but wrapped to 0 on the way there."""
+    assert LocalRelease(np.array([2**40, 1]), dpjax.DiscreteLaplace(1e6), "y").values[0] == 2.0**40
+
+
+def test_a_local_release_takes_its_default_mask():
+    """What a program passes on may be the default."""
+    assert LocalRelease([0, 1], KEEP, missing=None).n == 2

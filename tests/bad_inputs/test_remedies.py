@@ -46,3 +46,26 @@ def test_a_remedy_is_not_refused_next(refused, case: str) -> None:
 def test_counts_are_named_where_they_may_fit() -> None:
     with pytest.raises(ValueError, match=r"If records take few values use imputation=dpjax\.counts\(\)"):
         dpjax.gibbs(NORMAL, EXACT, dpjax.imwg())
+
+
+COUNTS = statistics.cells("cell", 3)
+GAPS = [12.0, np.nan, 31.0]
+NAMED = {
+    "a sum with gaps": (
+        lambda: dpjax.Release(GAPS, dpjax.Laplace(1.0), COUNTS, 50),
+        ("releases.suppressed", "releases.thresholded", "Censored"),
+    ),
+    "local values with gaps": (lambda: dpjax.LocalRelease(GAPS, dpjax.Laplace(1.0), "y"), ("Microdata", "Censored")),
+    "no limit": (lambda: dpjax.releases.suppressed_units(GAPS, limit=0), ("Microdata",)),
+    "counts below a limit": (lambda: dpjax.releases.suppressed_units(GAPS, limit=20), ("Microdata", "least=1")),
+    "outer edges exchanged": (lambda: statistics.histogram("y", [np.inf, 0.0, 1.0]), ("Sort the edges",)),
+}
+
+
+@pytest.mark.parametrize("case", NAMED)
+def test_what_takes_it_is_named(case: str) -> None:
+    """Numbers that are wrong here, and right for something else, which a user need not know of."""
+    call, names = NAMED[case]
+    with pytest.raises((TypeError, ValueError)) as caught:
+        call()
+    assert [name for name in names if name not in str(caught.value).partition("; expected")[2]] == []

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import dpjax
 from dpjax import statistics
 from tests.statistics.sums import GENERATOR, N, assert_close, total_of
 
@@ -29,6 +30,16 @@ def test_histogram_keeps_outer_values_in_the_end_bins():
     inside = GENERATOR.uniform(0, 4, N)
     counts = np.histogram(inside, [0, 1, 2, 4])[0]
     assert_close(total_of(statistics.histogram("y", [0, 1, 2, 4]), {"y": inside}), counts)
+
+
+def test_outer_edges_may_be_infinite():
+    """They do not matter, so that a table whose last bin is open is taken as it was published, from JSON too."""
+    value = {"y": np.array([-5.0, 0.5, 1.9, 40.0])}
+    for edges in ([0, 1, 2, np.inf], [-np.inf, 1, 2, 4], [-np.inf, 1, 2, np.inf]):
+        table = statistics.histogram("y", edges)
+        assert_close(total_of(table, value), total_of(statistics.histogram("y", [0, 1, 2, 4]), value))
+        again = dpjax.from_json(dpjax.Release([2.0, 1.0, 1.0], dpjax.Laplace(1.0), table, 4).to_json())
+        assert again.statistic == table
 
 
 def test_class_features_are_ordered_feature_level_class():
