@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial, reduce
+from textwrap import shorten
 from typing import Any
 
 import jax
@@ -17,16 +18,17 @@ from dpjax._util.archives import read_archive, write_archive
 from dpjax._util.files import write_whole
 from dpjax._util.pickles import Missing, Pickled, content_of, is_missing
 from dpjax._util.spelling import names_arguments
-from dpjax._util.validation import check_destination, fail, name_of, reading, summarize_error
+from dpjax._util.validation import check_destination, describe, fail, name_of, reading, summarize_error
 from dpjax.base import Model
 from dpjax.release.checks import PrecisionWarning
 
-__all__ = ["Saved", "load"]
+__all__ = ["FileForm", "HasFileForm", "Saved", "Unsaved", "load"]
 
 FORMAT = "dpjax result 2"
 BEGINNING = b"PK"  # of a zip archive
 FOLDERS = (
     *(
+        "adapters.formula",
         "base",
         "clt",
         "data_augmentation",
@@ -43,8 +45,28 @@ FOLDERS = (
 """Parts of dpjax of which a file may name classes: those that hold values, and do nothing when they are made."""
 
 
+SHOWN = 200
+"""Characters that say what a model is of which a file holds no code."""
+
+
 class Unsaved(Exception):
     """Why a value cannot be in a file, as a sentence."""
+
+
+class FileForm:
+    """What stands in a file for a value that holds functions: a dataclass from which it is made again."""
+
+    def remake(self) -> Any:
+        """The value."""
+        raise NotImplementedError
+
+
+class HasFileForm:
+    """A value that has another form in files."""
+
+    def file_form(self) -> FileForm:
+        """That form."""
+        raise NotImplementedError
 
 
 class Saved(Pickled):
@@ -54,8 +76,8 @@ class Saved(Pickled):
         """Write the result to a file, whole or not at all, for `dpjax.load`.
 
         The file holds arrays and the names and arguments of what dpjax makes: models of `dpjax.models`, releases,
-        mechanisms, statistics. It holds no code. Functions and classes of your own are left out, and so are NumPyro
-        models; what needs them says so, by the name of the function and its arguments. A pickle keeps them.
+        mechanisms, statistics. A formula is kept with its columns, levels and priors. The file holds no code. Functions
+        and classes of your own are left out, and so are NumPyro models: a warning names what is. A pickle keeps them.
 
         Parameters
         ----------
@@ -68,12 +90,21 @@ class Saved(Pickled):
             If the file cannot be written.
         TypeError, ValueError
             If the path is none, or that of something else than a file, such as a folder, a device or a pipe.
+
+        Warns
+        -----
+        UserWarning
+            If a part of the result is not in the file.
         """
         destination = check_destination("path", path, "Pass the path of a file in a folder that exists.")
         writer = Writer()
         parts = {name: writer.part(name, value) for name, value in content_of(self).items()}
         text = json.dumps({"format": FORMAT, "class": class_name(type(self)), "parts": parts})
         write_whole(destination, partial(write_archive, writer.arrays | {"result": np.array(text)}))
+        if left_out := writer.left_out:
+            why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+            remedy = "What needs it raises an error after load, until dataclasses.replace puts it back"
+            warnings.warn(f"The file is without the {' and the '.join(left_out)}. {remedy}. {why}", stacklevel=2)
 
 
 class Writer:
@@ -81,6 +112,7 @@ class Writer:
 
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
+        self.left_out: dict[str, str] = {}
 
     def part(self, name: str, value: Any) -> Any:
         """A part of a result, or why it is left out."""
@@ -89,7 +121,8 @@ class Writer:
         try:
             return self.value(value)
         except Unsaved as error:
-            return {"missing": f"it could not be written: {error}"}
+            self.left_out[name] = f"it could not be written: {error}"
+            return {"missing": self.left_out[name]}
 
     def value(self, value: Any) -> Any:
         """Any value: texts and numbers are themselves, and all else is an object with one name that tells its kind."""
@@ -117,12 +150,15 @@ class Writer:
 
     def instance(self, value: Any) -> dict[str, Any]:
         """A dataclass or named tuple of dpjax by its name and fields."""
+        if isinstance(value, HasFileForm):
+            value = value.file_form()
         kind = type(value)
         name = class_name(kind)
         if class_of(name) is not kind:
             if isinstance(value, Model):
-                numbers = ", ".join(f"{part.name}={getattr(value, part.name)!r}" for part in fields(value))
-                raise Unsaved(f"{kind.__name__}({numbers}), whose code no file holds")
+                numbers = ", ".join(f"{part.name}={describe(getattr(value, part.name))}" for part in fields(value))
+                shown = shorten(f"{kind.__name__}({numbers})", SHOWN, placeholder=" ...")
+                raise Unsaved(f"{shown}, whose code no file holds")
             raise Unsaved(f"{name_of(value)}, which is not of dpjax")
         return {"class": [name, {field: self.value(getattr(value, field)) for field in field_names(kind)}]}
 
@@ -210,7 +246,8 @@ def read_instance(arrays: dict[str, np.ndarray], content: list[Any]) -> Any:
     kind = class_of(name)
     if kind is None:
         raise ValueError(f"{name!r} is no class of results")
-    return kind(**{field: read(arrays, value) for field, value in values.items()})
+    made = kind(**{field: read(arrays, value) for field, value in values.items()})
+    return made.remake() if isinstance(made, FileForm) else made
 
 
 READERS: dict[str, Callable[[dict[str, np.ndarray], Any], Any]] = {
@@ -231,7 +268,8 @@ def class_of(name: Any) -> type[Any] | None:
     """The class of values of this name; None if it is none that a file may name."""
     module, _, qualified = str(name).partition(":")
     first, *rest = module.split(".")
-    if first != "dpjax" or not rest or rest[0] not in FOLDERS or not all(part.isidentifier() for part in rest):
+    is_listed = any(f"{'.'.join(rest)}.".startswith(f"{folder}.") for folder in FOLDERS)
+    if first != "dpjax" or not is_listed or not all(part.isidentifier() for part in rest):
         return None
     kind: Any = reduce(getattr, qualified.split("."), importlib.import_module(module))
     is_value = isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "_fields"))

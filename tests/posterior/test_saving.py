@@ -104,7 +104,9 @@ def test_functions_are_left_out_and_missed_by_name(posterior: dpjax.Posterior, t
         predictor=lambda *given: np.zeros(3),
         release=dpjax.Release([1.0], dpjax.Laplace(1.0), lambda record: record["y"], n=8),
     )
-    changed.save(tmp_path / "result")
+    with pytest.warns(UserWarning, match=r"The file is without the model and the release and the predictor\. ") as said:
+        changed.save(tmp_path / "result")
+    assert [warning.filename for warning in said] == [__file__]
     again = dpjax.load(tmp_path / "result")
     np.testing.assert_array_equal(again.draws["coef"], posterior.draws["coef"])
     for name, why in (
@@ -120,6 +122,13 @@ def test_a_model_of_the_user_is_left_out_and_named_with_its_numbers() -> None:
     assert Writer().part("model", OfYours(2.0)) == {
         "missing": "it could not be written: OfYours(scale=2.0), whose code no file holds"
     }
+
+
+def test_what_a_model_of_many_numbers_is_fits_a_line() -> None:
+    """Arrays of a model once filled the error of whatever needed it."""
+    why = Writer().part("model", OfYours(np.arange(5000.0)))["missing"]  # type: ignore[arg-type]
+    assert why.startswith("it could not be written: OfYours(scale=array([")
+    assert len(why) < 300
 
 
 class Evil:

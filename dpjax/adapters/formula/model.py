@@ -23,12 +23,14 @@ from dpjax.adapters.formula.families import Family, find_family
 from dpjax.adapters.formula.priors import Priors, Units, prior_in_words
 from dpjax.adapters.formula.program import SIGMA, Common, DesignMatrix, Group, regression
 from dpjax.adapters.formula.reading import CommonTerm, FormulaTerms, GroupTerm, check_gaps, read_formula, read_frame
+from dpjax.adapters.formula.saved import SavedFormula, without_functions
 from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.inspection import find_layout
 from dpjax.adapters.numpyro.model import NumPyroModel, find_facts
 from dpjax.adapters.numpyro.noncentred import Standardised
 from dpjax.base import Array, Model, Parameters
 from dpjax.models.checks import check_model
+from dpjax.posterior.saving import HasFileForm
 
 __all__ = ["formula"]
 
@@ -126,7 +128,7 @@ def formula(
     return build(design, formula, *read_fields(fields, frame, terms.response.name))
 
 
-class FormulaModel(NumPyroModel):
+class FormulaModel(NumPyroModel, HasFileForm):
     """The model of a formula."""
 
     text: str = static()
@@ -138,6 +140,11 @@ class FormulaModel(NumPyroModel):
     def __reduce__(self) -> Any:
         arguments = dict(self.arguments)
         return partial(build, arguments.pop("design"), self.text, arguments, self.levels), ()
+
+    def file_form(self) -> SavedFormula:
+        """The formula with what it was given, as a file holds it."""
+        columns = {name: column for name, column in self.arguments.items() if name != "design"}
+        return SavedFormula(without_functions(self.design), self.text, columns, self.levels)
 
     @property
     def design(self) -> DesignMatrix:
