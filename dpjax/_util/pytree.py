@@ -1,7 +1,8 @@
 """Frozen dataclasses as pytrees: arrays are leaves, fields marked static belong to the structure."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from functools import wraps
 from typing import Any, TypeVar, dataclass_transform
 
 import jax
@@ -15,6 +16,9 @@ from dpjax._util.validation import fail
 __all__ = ["Given", "PyTree", "frozen_pytree", "shapes_of", "signature", "static"]
 
 Node = TypeVar("Node")
+
+MOST_SHOWN = 16
+"""The most entries of an array that the `repr` of a pytree shows."""
 
 
 def static(default: Any = MISSING) -> Any:
@@ -146,9 +150,22 @@ def frozen_pytree(cls: type[Node]) -> type[Node]:
         return node
 
     register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
+    if cls.__dataclass_params__.repr:  # type: ignore[attr-defined]
+        cls.__repr__ = with_few_numbers(cls.__repr__)  # type: ignore[method-assign]
     if cls.__dataclass_params__.eq:  # type: ignore[attr-defined]
         cls.__eq__, cls.__hash__ = are_equal, hash_of  # type: ignore[assignment]
     return cls
+
+
+def with_few_numbers(show: Callable[[Any], str]) -> Callable[[Any], str]:
+    """The `repr` with the first and the last entries of long arrays."""
+
+    @wraps(show)
+    def shown(node: Any) -> str:
+        with np.printoptions(threshold=MOST_SHOWN, edgeitems=2):
+            return show(node)
+
+    return shown
 
 
 def check_dataclass(kind: Any) -> None:

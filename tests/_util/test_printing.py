@@ -43,6 +43,24 @@ def test_what_is_shown_is_short():
     check_shown(RELEASE, "n = 150 records", "`sex` (female, male)", "discrete Gaussian of scale 10", "58, 21, 12, 64")
     check_shown(dpjax.LocalRelease([0, 1, 1], dpjax.RandomizedResponse(0.75, 2)), "n = 3 records", "`cell`", "0, 1, 1")
     check_shown(ledger(), "ε = 10", "3 × query <0>", "…")
+    answers = dpjax.LocalRelease(np.arange(200) % 2, dpjax.RandomizedResponse(0.75, 2))
+    likelihood = dpjax.marginal_likelihood(dpjax.models.categorical([1.0, 1.0]), answers)
+    check_shown(likelihood, "200 records", "Categorical", "2 rows")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        dpjax.Laplace(np.arange(1.0, 500.0)),
+        dpjax.RandomizedResponse(matrix=np.full((64, 64), 1 / 64)),
+        dpjax.models.NormalPrior(np.zeros(600), np.ones(600)),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_long_arrays_are_shown_by_their_ends(value):
+    """Parameters of mechanisms and priors, one for each coordinate, once took 70 lines."""
+    assert len(repr(value)) < 500
+    assert "..." in repr(value)
 
 
 def test_a_posterior_is_shown_and_has_its_counts(posterior):

@@ -9,9 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.printing import Printed
 from dpjax._util.pytree import PyTree
 from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail
+from dpjax._util.words import quantity
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.records.microdata import cross, hidden_fields, split_hidden
 from dpjax.data_augmentation.summed_out.groups import GroupedTerms
@@ -55,7 +57,7 @@ MOST_LEFT_OUT = 1e-6
 """Largest share of the likelihood that windows of whole numbers may leave out."""
 
 
-class MarginalLikelihood(PyTree):
+class MarginalLikelihood(PyTree, Printed):
     """The log-density of a release given the parameters, with what is hidden of each record summed out.
 
     A pytree, to be passed to compiled functions and called in them. It is differentiable in the parameters.
@@ -84,6 +86,14 @@ class MarginalLikelihood(PyTree):
     terms: Terms
     weights: Array
     rows: Array
+
+    def __repr__(self) -> str:
+        lines = [
+            f"MarginalLikelihood of {quantity(np.size(self.rows), 'record')}",
+            f"model: {repr(self.model).partition(chr(10))[0]}",
+            f"summed out by: {type(self.terms).__name__}, {quantity(np.size(self.weights), 'row')}",
+        ]
+        return "\n".join(lines)
 
     def __call__(self, parameters: Parameters) -> Array:
         """The log-density [] of all that was released, given the parameters."""
