@@ -63,7 +63,8 @@ class NormalScores(NamedTuple):
 
     Examples
     --------
-    >>> scores = NormalScores(scores=lambda noise: noise["z"], noise=lambda normals: {"z": normals})
+    >>> import dpjax
+    >>> scores = dpjax.base.NormalScores(scores=lambda noise: noise["z"], noise=lambda normals: {"z": normals})
     >>> scores.noise(scores.scores({"z": 1.0}))
     {'z': 1.0}
     """
@@ -118,7 +119,8 @@ class NonCentred(NamedTuple):
 
     Examples
     --------
-    >>> shifted = NonCentred(lambda key, theta, x: x - theta, lambda theta, noise: theta + noise)
+    >>> import dpjax
+    >>> shifted = dpjax.models.NonCentred(lambda key, theta, x: x - theta, lambda theta, noise: theta + noise)
     >>> shifted.records(2.0, shifted.noise(None, 2.0, 5.0))
     5.0
     """
@@ -193,18 +195,17 @@ class Model(Printed, PyTree, abstract=True):
 
     Examples
     --------
-    >>> import jax, jax.numpy as jnp
-    >>> from jax.scipy.stats import norm
-    >>> class Location(Model):
+    >>> import dpjax, jax, jax.numpy as jnp, jax.scipy.stats as laws
+    >>> class Location(dpjax.Model):
     ...     scale: float
     ...     def sample_prior(self, key):
     ...         return {"mean": self.scale * jax.random.normal(key)}
     ...     def log_prior(self, parameters):
-    ...         return norm.logpdf(parameters["mean"], 0.0, self.scale)
+    ...         return laws.norm.logpdf(parameters["mean"], 0.0, self.scale)
     ...     def sample_records(self, key, parameters, n):
     ...         return {"y": parameters["mean"] + jax.random.normal(key, (n,))}
     ...     def log_density(self, parameters, records):
-    ...         return norm.logpdf(records["y"], parameters["mean"])
+    ...         return laws.norm.logpdf(records["y"], parameters["mean"])
     >>> Location(2.0) == Location(2.0), Location(2.0) == Location(3.0)
     (True, False)
     """
@@ -473,8 +474,8 @@ class ImputationInfo(NamedTuple):
 
     Examples
     --------
-    >>> import jax.numpy as jnp
-    >>> ImputationInfo(acceptance_rate=0.5, accepted=jnp.array([1, 0]), num_nonfinite=0).acceptance_rate
+    >>> from dpjax.base import ImputationInfo
+    >>> ImputationInfo(acceptance_rate=0.5, accepted=[1, 0], num_nonfinite=0).acceptance_rate
     0.5
     """
 

@@ -60,8 +60,7 @@ class ImportanceSample:
 
     Examples
     --------
-    >>> import dpjax
-    >>> import jax
+    >>> import dpjax, jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
     >>> sample = dpjax.importance_sample(jax.random.key(1), model, release, 1_000)
@@ -140,7 +139,7 @@ def importance_sample(
     >>> import dpjax, jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
-    >>> weighted = importance_sample(jax.random.key(1), model, release, 100)
+    >>> weighted = dpjax.importance_sample(jax.random.key(1), model, release, 100)
     >>> weighted.draws["mean"].shape
     (100,)
     """

@@ -1,5 +1,8 @@
 """The reference says the truth: one entry for each parameter, in the order of the signature, and examples that run."""
 
+import ast
+import builtins
+import doctest
 import importlib
 import inspect
 import re
@@ -153,3 +156,33 @@ def test_a_mechanism_has_at_most_twelve_members():
         for owner in mechanisms
     }
     assert {name: listed for name, listed in shown.items() if len(listed) > 12} == {}
+
+
+def unbound(docstring: str) -> set[str]:
+    """The names that the examples of a docstring use and do not define."""
+    used, bound = set(), set(dir(builtins))
+    for example in doctest.DocTestParser().get_examples(docstring):
+        for node in ast.walk(ast.parse(example.source)):
+            if isinstance(node, ast.Name):
+                (used if isinstance(node.ctx, ast.Load) else bound).add(node.id)
+            elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                bound.add(node.name)
+            elif isinstance(node, ast.arg):
+                bound.add(node.arg)
+            elif isinstance(node, ast.alias):
+                bound.add((node.asname or node.name).partition(".")[0])
+    return used - bound
+
+
+def test_examples_define_every_name_that_they_use():
+    """They are copied from the reference: the doctests run them among the names of their own module."""
+    assert unbound(">>> import dpjax\n>>> total = dpjax.count(n)") == {"n"}
+    found = {}
+    texts = {path: path.read_text() for path in (Path(__file__).parents[1] / "dpjax").rglob("*.py")}
+    for path, text in texts.items():
+        for node in ast.walk(ast.parse(text)) if ">>>" in text else ():
+            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)):
+                docstring = ast.get_docstring(node) or ""
+                if ">>>" in docstring and (names := unbound(docstring)):
+                    found[path.stem, getattr(node, "name", "")] = names
+    assert found == {}

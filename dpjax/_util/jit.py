@@ -159,7 +159,8 @@ def enable_compilation_cache() -> Path:
 
     Examples
     --------
-    >>> folder = enable_compilation_cache()  # doctest: +SKIP
+    >>> import dpjax
+    >>> folder = dpjax.runtime.enable_compilation_cache()  # doctest: +SKIP
     """
     chosen = jax.config.values["jax_compilation_cache_dir"]
     if chosen:

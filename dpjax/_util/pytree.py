@@ -31,7 +31,7 @@ def static(default: Any = MISSING) -> Any:
 
     Examples
     --------
-    >>> import dpjax
+    >>> import dpjax, jax
     >>> class Rolls(dpjax.Model):
     ...     sides: int = dpjax.base.static(default=6)
     >>> jax.tree.leaves(Rolls())
@@ -123,6 +123,7 @@ def frozen_pytree(cls: type[Node]) -> type[Node]:
 
     Examples
     --------
+    >>> from dpjax._util.pytree import frozen_pytree
     >>> from dataclasses import dataclass
     >>> import jax
     >>> @frozen_pytree

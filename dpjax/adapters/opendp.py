@@ -60,6 +60,7 @@ def mechanism_from_opendp(measurement: Any) -> SupportedMechanism:
 
     Examples
     --------
+    >>> from dpjax.adapters.opendp import mechanism_from_opendp
     >>> mechanism_from_opendp('{"__function__": "make_randomized_response_bool", "__kwargs__": {"prob": 0.75}}')
     RandomizedResponse(keep=0.75, num_categories=2, matrix=None, privacy=None)
     """
@@ -100,6 +101,7 @@ def selection_from_opendp(measurement: Any, utilities: Callable[[Any], Any]) -> 
 
     Examples
     --------
+    >>> from dpjax.adapters.opendp import selection_from_opendp
     >>> import dpjax
     >>> text = '{"__function__": "make_report_noisy_max_gumbel", "__kwargs__": {"scale": 4.0, "optimize": "max"}}'
     >>> selection_from_opendp(text, dpjax.mechanisms.QuantileScores(0.5, 3)).epsilon
@@ -148,6 +150,7 @@ def read_quantile(value: float, measurement: Any, *, field: str, n: Any) -> Rele
 
     Examples
     --------
+    >>> from dpjax.adapters.opendp import read_quantile
     >>> text = '''{"__function__": "make_private_quantile", "__kwargs__": {
     ... "output_measure": {"__function__": "max_divergence", "__kwargs__": {}},
     ... "candidates": [20, 40, 60], "alpha": 0.5, "scale": 2.0}}'''

@@ -54,6 +54,7 @@ class ThresholdedCounts:
 
     Examples
     --------
+    >>> from dpjax.adapters.pageviews import ThresholdedCounts
     >>> import dpjax
     >>> statistic = dpjax.statistics.cells("cell", num_categories=2)
     >>> release = dpjax.Release([120, 95], dpjax.DiscreteLaplace(1.0), statistic, n=215)
@@ -115,6 +116,7 @@ def read_thresholded_counts(
 
     Examples
     --------
+    >>> from dpjax.adapters.pageviews import read_thresholded_counts
     >>> import dpjax, pathlib, tempfile
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "counts.csv"
     >>> written = path.write_text("country,private_count\nNO,120\nSE,95\n")

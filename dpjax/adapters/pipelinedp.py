@@ -73,6 +73,7 @@ def noise_of(
 
     Examples
     --------
+    >>> from dpjax.adapters.pipelinedp import noise_of
     >>> noise_of(0.5, linf=2.0, max_partitions_contributed=3).scale
     12.0
     """
@@ -106,6 +107,7 @@ def centred_sum(mean: Any, count: Any, bounds: tuple[float, float]) -> np.ndarra
 
     Examples
     --------
+    >>> from dpjax.adapters.pipelinedp import centred_sum
     >>> float(centred_sum(2.5, 40.0, bounds=(0.0, 4.0)))
     20.0
     """
@@ -171,6 +173,7 @@ def read_mean(
 
     Examples
     --------
+    >>> from dpjax.adapters.pipelinedp import read_mean
     >>> import dpjax
     >>> some = dpjax.UnknownCount(dpjax.models.UniformCount(20, 60))
     >>> release = read_mean(2.5, 40.3, field="y", bounds=(0.0, 4.0), epsilon=2.0, n=some)

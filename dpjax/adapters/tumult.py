@@ -40,6 +40,7 @@ def mechanism_from_tumult(noise: Mapping[str, Any]) -> Laplace | Gaussian | Disc
 
     Examples
     --------
+    >>> from dpjax.adapters.tumult import mechanism_from_tumult
     >>> mechanism_from_tumult({"noise_mechanism": "GEOMETRIC", "noise_parameter": 2})
     DiscreteLaplace(scale=2.0, privacy=None)
     """
@@ -107,6 +108,7 @@ def read_quantile(
 
     Examples
     --------
+    >>> from dpjax.adapters.tumult import read_quantile
     >>> read_quantile(41.3, 0.25, 0, 100, field="age", n=200, num_bins=50, epsilon=1.0).mechanism.sensitivity
     0.75
     """

@@ -122,7 +122,7 @@ def sample_clt(
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
     >>> run = {"num_chains": 2, "num_warmup": 50, "num_samples": 50, "progress": False}
-    >>> posterior = sample_clt(jax.random.key(1), model, release, **run)
+    >>> posterior = dpjax.sample_clt(jax.random.key(1), model, release, **run)
     >>> posterior.draws["mean"].shape
     (2, 50)
     """

@@ -41,9 +41,10 @@ def categorical(key: Key, log_p: Array, log_q: Array) -> tuple[Array, Array, Arr
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax, jax.numpy as jnp
     >>> log_p = jnp.log(jnp.array([0.5, 0.3, 0.2]))
-    >>> x, y, same = categorical(jax.random.key(1), log_p, log_p)
+    >>> x, y, same = dpjax.coupling.categorical(jax.random.key(1), log_p, log_p)
     >>> bool(same) and int(x) == int(y)
     True
     """
@@ -152,9 +153,9 @@ def maximal(
 
     Examples
     --------
-    >>> import jax
+    >>> import dpjax, jax
     >>> normal, density = jax.random.normal, jax.scipy.stats.norm.logpdf
-    >>> x, y, same = maximal(jax.random.key(1), normal, density, normal, density, max_trials=10)
+    >>> x, y, same = dpjax.coupling.maximal(jax.random.key(1), normal, density, normal, density, max_trials=10)
     >>> bool(same) and float(x) == float(y)
     True
     """
@@ -273,8 +274,9 @@ def reflection_maximal(key: Key, mean_p: Array, mean_q: Array, factor: Array) ->
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax, jax.numpy as jnp
-    >>> x, y, same = reflection_maximal(jax.random.key(1), jnp.zeros(2), jnp.zeros(2), jnp.eye(2))
+    >>> x, y, same = dpjax.coupling.reflection_maximal(jax.random.key(1), jnp.zeros(2), jnp.zeros(2), jnp.eye(2))
     >>> bool(same)
     True
     """
@@ -316,8 +318,9 @@ def common_uniform(uniform: Array, log_p: Array, log_q: Array) -> tuple[Array, A
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> [bool(event) for event in common_uniform(jnp.array(0.4), jnp.log(0.5), jnp.log(0.3))]
+    >>> [bool(event) for event in dpjax.coupling.common_uniform(jnp.array(0.4), jnp.log(0.5), jnp.log(0.3))]
     [True, False, False]
     """
     for name, value in {"uniform": uniform, "log_p": log_p, "log_q": log_q}.items():

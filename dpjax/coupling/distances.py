@@ -30,7 +30,8 @@ class Distance:
 
     Examples
     --------
-    >>> distance = Distance(value=0.03, standard_error=0.02)
+    >>> import dpjax
+    >>> distance = dpjax.coupling.Distance(value=0.03, standard_error=0.02)
     >>> distance.value < 2 * distance.standard_error
     True
     """
@@ -59,8 +60,9 @@ def wasserstein(first: Records, second: Records) -> float:
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
-    >>> wasserstein({"y": np.array([0.0, 1.0])}, {"y": np.array([3.0, 2.0])})
+    >>> dpjax.coupling.wasserstein({"y": np.array([0.0, 1.0])}, {"y": np.array([3.0, 2.0])})
     2.0
     """
     one, other = pair_of_rows(first, second)
@@ -85,9 +87,10 @@ def mean_wasserstein(first: Records, second: Records) -> Distance:
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
     >>> pairs = np.arange(6.0).reshape(3, 2)
-    >>> mean_wasserstein({"y": pairs}, {"y": pairs + 1}).value
+    >>> dpjax.coupling.mean_wasserstein({"y": pairs}, {"y": pairs + 1}).value
     1.0
     """
     pair_of_rows(first, second)
@@ -115,8 +118,9 @@ def median_width(draws: Any, rng: np.random.Generator, *, num: int = 1000) -> fl
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
-    >>> width = median_width({"y": np.arange(200.0)}, np.random.default_rng(1), num=50)
+    >>> width = dpjax.coupling.median_width({"y": np.arange(200.0)}, np.random.default_rng(1), num=50)
     >>> 40 < width < 80
     True
     """
@@ -146,9 +150,10 @@ def squared_mmd(first: Any, second: Any, width: float) -> Distance:
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
     >>> rng = np.random.default_rng(1)
-    >>> distance = squared_mmd({"y": rng.normal(size=100)}, {"y": rng.normal(3.0, size=100)}, width=2.0)
+    >>> distance = dpjax.coupling.squared_mmd({"y": rng.normal(size=100)}, {"y": rng.normal(3.0, size=100)}, width=2.0)
     >>> distance.value > 10 * distance.standard_error
     True
     """

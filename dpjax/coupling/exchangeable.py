@@ -60,9 +60,9 @@ def coupled_exchangeable(
 
     Examples
     --------
-    >>> import jax, dpjax
+    >>> import dpjax, jax
     >>> normal, density = jax.random.normal, jax.scipy.stats.norm.logpdf
-    >>> kernel = coupled_exchangeable(
+    >>> kernel = dpjax.coupling.coupled_exchangeable(
     ...     lambda records: density(records.sum(), 3.0),
     ...     normal,
     ...     density,

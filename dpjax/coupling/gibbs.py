@@ -45,14 +45,13 @@ class GibbsPair(NamedTuple):
 
     Examples
     --------
-    >>> import dpjax
-    >>> import jax
+    >>> import dpjax, jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
     >>> kernel = dpjax.coupling.coupled_gibbs(model, release)
     >>> start, same = jax.jit(kernel.sample_start)(jax.random.key(1)), True
     >>> pair = kernel.join(start, start, same)
-    >>> isinstance(pair, GibbsPair), bool(kernel.met(pair))
+    >>> isinstance(pair, dpjax.coupling.GibbsPair), bool(kernel.met(pair))
     (True, True)
     """
 
@@ -124,7 +123,7 @@ def coupled_gibbs(
     >>> import dpjax, jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
-    >>> kernel = coupled_gibbs(model, release)
+    >>> kernel = dpjax.coupling.coupled_gibbs(model, release)
     >>> jax.eval_shape(kernel.sample_start, jax.random.key(1)).records["y"].shape
     (10,)
     """

@@ -43,8 +43,9 @@ class Meetings:
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
-    >>> meetings = Meetings(np.array([3, 5, 9]), np.array([True, True, False]), lag=1, max_steps=9)
+    >>> meetings = dpjax.coupling.Meetings(np.array([3, 5, 9]), np.array([True, True, False]), lag=1, max_steps=9)
     >>> meetings.num_censored
     1
     """
@@ -81,7 +82,8 @@ class Rate:
 
     Examples
     --------
-    >>> rate = Rate(0.98, lower=0.97, upper=0.99)
+    >>> import dpjax
+    >>> rate = dpjax.coupling.Rate(0.98, lower=0.97, upper=0.99)
     >>> rate.rate**100 < 0.2
     True
     """
@@ -140,6 +142,7 @@ def meeting_times(
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax, jax.numpy as jnp
     >>> from dpjax import coupling
     >>> def step(key, pair):
@@ -153,7 +156,7 @@ def meeting_times(
     ...     first=lambda pair: pair[0],
     ...     second=lambda pair: pair[1],
     ... )
-    >>> meetings = meeting_times(jax.random.key(1), kernel, num_pairs=8, max_steps=50, progress=False)
+    >>> meetings = dpjax.coupling.meeting_times(jax.random.key(1), kernel, num_pairs=8, max_steps=50, progress=False)
     >>> bool(meetings.met.all())
     True
     """
@@ -203,10 +206,11 @@ def total_variation_bounds(meetings: Meetings, times: np.ndarray) -> tuple[np.nd
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
     >>> from dpjax.coupling import Meetings
     >>> meetings = Meetings(np.array([2, 3, 5, 2]), np.ones(4, bool), lag=1, max_steps=9)
-    >>> bounds, errors = total_variation_bounds(meetings, np.arange(5))
+    >>> bounds, errors = dpjax.coupling.total_variation_bounds(meetings, np.arange(5))
     >>> bounds.tolist()
     [2.0, 1.0, 0.5, 0.25, 0.0]
     """
@@ -246,9 +250,10 @@ def suggest_k_m(meetings: Meetings, *, quantile: float = 0.95, multiple: int = 1
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
     >>> from dpjax.coupling import Meetings
-    >>> suggest_k_m(Meetings(np.array([2, 3, 5, 2]), np.ones(4, bool), lag=1, max_steps=9))
+    >>> dpjax.coupling.suggest_k_m(Meetings(np.array([2, 3, 5, 2]), np.ones(4, bool), lag=1, max_steps=9))
     (4, 40)
     """
     check_meetings(meetings)
@@ -297,6 +302,8 @@ def convergence_rate(
 
     Examples
     --------
+    >>> from dpjax.coupling import Meetings
+    >>> from dpjax.coupling import convergence_rate
     >>> import numpy as np
     >>> waits = np.random.default_rng(1).geometric(0.2, 2_000)
     >>> rate = convergence_rate(Meetings(5 + waits, waits > 0, 5, 1_000), np.random.default_rng(2))

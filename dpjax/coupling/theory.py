@@ -50,7 +50,8 @@ def soma_acceptance_bound(epsilon: ArrayLike, n: ArrayLike) -> Numbers:
 
     Examples
     --------
-    >>> float(soma_acceptance_bound(1.0, 100))
+    >>> import dpjax
+    >>> float(dpjax.coupling.theory.soma_acceptance_bound(1.0, 100))
     0.983
     """
     least = smallest_ratio(epsilon)
@@ -68,7 +69,8 @@ def imwg_acceptance_bound(epsilon: ArrayLike) -> Numbers:
 
     Examples
     --------
-    >>> float(imwg_acceptance_bound(1.0))
+    >>> import dpjax
+    >>> float(dpjax.coupling.theory.imwg_acceptance_bound(1.0))
     0.368
     """
     return smallest_ratio(epsilon)
@@ -90,7 +92,8 @@ def imwg_mean_acceptance_bound(epsilon: ArrayLike, delta: ArrayLike = 0.0) -> Nu
 
     Examples
     --------
-    >>> float(imwg_mean_acceptance_bound(1.0))
+    >>> import dpjax
+    >>> float(dpjax.coupling.theory.imwg_mean_acceptance_bound(1.0))
     0.538
     """
     missed = read("delta", delta, lambda array: (array >= 0) & (array <= 1), "numbers from 0 to 1")
@@ -111,7 +114,8 @@ def imwg_mean_acceptance_bound_zcdp(rho: ArrayLike) -> Numbers:
 
     Examples
     --------
-    >>> float(imwg_mean_acceptance_bound_zcdp(0.5))
+    >>> import dpjax
+    >>> float(dpjax.coupling.theory.imwg_mean_acceptance_bound_zcdp(0.5))
     0.5
     """
     spent = read("rho", rho, lambda array: array >= 0, "numbers of at least 0")
@@ -133,7 +137,8 @@ def soma_rate_bound(epsilon: ArrayLike) -> Numbers:
 
     Examples
     --------
-    >>> float(soma_rate_bound(1.0))
+    >>> import dpjax
+    >>> float(dpjax.coupling.theory.soma_rate_bound(1.0))
     0.917
     """
     x = smallest_ratio(epsilon)
@@ -150,7 +155,8 @@ def imwg_random_rate_bound(epsilon: ArrayLike) -> Numbers:
 
     Examples
     --------
-    >>> float(imwg_random_rate_bound(1.0))
+    >>> import dpjax
+    >>> float(dpjax.coupling.theory.imwg_random_rate_bound(1.0))
     0.913
     """
     x = smallest_ratio(epsilon)
@@ -169,7 +175,8 @@ def imwg_systematic_rate_bound(epsilon: ArrayLike) -> Numbers:
 
     Examples
     --------
-    >>> float(imwg_systematic_rate_bound(1.0))
+    >>> import dpjax
+    >>> float(dpjax.coupling.theory.imwg_systematic_rate_bound(1.0))
     0.930
     """
     return np.sqrt(1 - smallest_ratio(epsilon) ** 2)
@@ -192,7 +199,8 @@ def soma_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -
 
     Examples
     --------
-    >>> float(soma_approach_bound(1.0, 10, 5))
+    >>> import dpjax
+    >>> float(dpjax.coupling.theory.soma_approach_bound(1.0, 10, 5))
     0.2295
     """
     x, d = smallest_ratio(epsilon), read_distance(distance)
@@ -213,7 +221,8 @@ def imwg_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -
 
     Examples
     --------
-    >>> float(imwg_approach_bound(1.0, 10, 5))
+    >>> import dpjax
+    >>> float(dpjax.coupling.theory.imwg_approach_bound(1.0, 10, 5))
     0.184
     """
     return smallest_ratio(epsilon) * read_distance(distance) / read_size(n)
@@ -233,7 +242,8 @@ def soma_departure_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) 
 
     Examples
     --------
-    >>> float(soma_departure_bound(1.0, 10, 5))
+    >>> import dpjax
+    >>> float(dpjax.coupling.theory.soma_departure_bound(1.0, 10, 5))
     0.502
     """
     x, d = smallest_ratio(epsilon), read_distance(distance)
@@ -259,7 +269,8 @@ def soma_contraction_bound(epsilon: ArrayLike, n: ArrayLike) -> Numbers:
 
     Examples
     --------
-    >>> float(soma_contraction_bound(0.1, 10))
+    >>> import dpjax
+    >>> float(dpjax.coupling.theory.soma_contraction_bound(0.1, 10))
     0.937
     """
     sizes = read("n", n, lambda array: (array >= 1) & (array == np.floor(array)), "whole numbers of at least 1")
@@ -291,7 +302,8 @@ def soma_proposal_acceptance(log_weights: ArrayLike, log_current: ArrayLike) -> 
 
     Examples
     --------
-    >>> float(soma_proposal_acceptance([0.0, -2.0], 0.0))
+    >>> import dpjax
+    >>> float(dpjax.coupling.theory.soma_proposal_acceptance([0.0, -2.0], 0.0))
     0.948
     """
     weights, current = read_weights(log_weights, log_current)
@@ -317,7 +329,8 @@ def imwg_proposal_acceptance(log_weights: ArrayLike, log_current: ArrayLike) -> 
 
     Examples
     --------
-    >>> float(imwg_proposal_acceptance([0.0, -2.0], 0.0))
+    >>> import dpjax
+    >>> float(dpjax.coupling.theory.imwg_proposal_acceptance([0.0, -2.0], 0.0))
     0.568
     """
     weights, current = read_weights(log_weights, log_current)
@@ -339,7 +352,8 @@ def imwg_distance_bound(acceptance: ArrayLike, steps: ArrayLike) -> Numbers:
 
     Examples
     --------
-    >>> float(imwg_distance_bound(0.1, 10))
+    >>> import dpjax
+    >>> float(dpjax.coupling.theory.imwg_distance_bound(0.1, 10))
     0.349
     """
     rate = read("acceptance", acceptance, lambda array: (array >= 0) & (array <= 1), "numbers from 0 to 1")
@@ -363,7 +377,8 @@ def soma_variance_bound(imwg_variance: ArrayLike, variance: ArrayLike, n: ArrayL
 
     Examples
     --------
-    >>> float(soma_variance_bound(100.0, 1.0, 10))
+    >>> import dpjax
+    >>> float(dpjax.coupling.theory.soma_variance_bound(100.0, 1.0, 10))
     9.1
     """
     slow = read("imwg_variance", imwg_variance, lambda array: array >= 0, "numbers of at least 0")

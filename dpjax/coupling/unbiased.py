@@ -40,7 +40,8 @@ class Estimate:
 
     Examples
     --------
-    >>> estimate = Estimate(mean=1.2, standard_error=0.1, cost=5_000, inefficiency=0.5)
+    >>> import dpjax
+    >>> estimate = dpjax.coupling.Estimate(mean=1.2, standard_error=0.1, cost=5_000, inefficiency=0.5)
     >>> estimate.mean - 2 * estimate.standard_error, estimate.mean + 2 * estimate.standard_error
     (1.0, 1.4)
     """
@@ -68,6 +69,7 @@ class UnbiasedEstimates:
 
     Examples
     --------
+    >>> from dpjax.coupling import UnbiasedEstimates
     >>> import numpy as np
     >>> from dpjax.coupling import Meetings
     >>> meetings = Meetings(np.array([3, 5]), np.array([True, True]), lag=1, max_steps=9)
@@ -150,6 +152,7 @@ def unbiased_estimates(
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax, jax.numpy as jnp
     >>> from dpjax import coupling
     >>> def step(key, pair):
@@ -163,7 +166,7 @@ def unbiased_estimates(
     ...     first=lambda pair: pair[0],
     ...     second=lambda pair: pair[1],
     ... )
-    >>> run = unbiased_estimates(
+    >>> run = dpjax.coupling.unbiased_estimates(
     ...     jax.random.key(1), kernel, lambda x: x[0], k=2, m=6, num_pairs=8, max_steps=50, progress=False
     ... )
     >>> run.values.shape

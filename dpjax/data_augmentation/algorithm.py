@@ -68,7 +68,7 @@ def gibbs(
     >>> import dpjax, jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
-    >>> algorithm = gibbs(model, release)
+    >>> algorithm = dpjax.gibbs(model, release)
     >>> state = algorithm.init(dpjax.data_augmentation.Position({"mean": 1.0}, {"y": jax.numpy.ones(10)}))
     >>> state.latent.records["y"].shape
     (10,)
@@ -136,7 +136,7 @@ def impute(
     >>> import dpjax, jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
-    >>> algorithm = impute(model, release, {"mean": 1.0})
+    >>> algorithm = dpjax.impute(model, release, {"mean": 1.0})
     >>> state = algorithm.init({"y": jax.numpy.ones(10)})
     >>> float(state.statistic[0])
     10.0

@@ -32,6 +32,7 @@ class SweepPlan:
 
     Examples
     --------
+    >>> from dpjax.data_augmentation.plan import SweepPlan
     >>> import dpjax
     >>> plan = SweepPlan(dpjax.imwg(), interweave=True, parameter_kernel=None)
     >>> print(plan.describe())

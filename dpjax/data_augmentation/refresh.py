@@ -125,8 +125,8 @@ class RefreshTuning(NamedTuple):
 
     Examples
     --------
-    >>> import dpjax
-    >>> import jax
+    >>> from dpjax.data_augmentation.refresh import RefreshTuning
+    >>> import dpjax, jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
     >>> posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=100, num_samples=200, progress=False)

@@ -45,8 +45,9 @@ def split_r_hat(draws: np.ndarray) -> np.ndarray:
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
-    >>> float(split_r_hat(np.random.default_rng(1).normal(size=(4, 500))))
+    >>> float(dpjax.diagnostics.split_r_hat(np.random.default_rng(1).normal(size=(4, 500))))
     1.00
     """
     halves = split_chains(check_draws(draws))
@@ -65,8 +66,9 @@ def ess_bulk(draws: np.ndarray) -> np.ndarray:
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
-    >>> bool(ess_bulk(np.random.default_rng(1).normal(size=(4, 500))) > 1_500)
+    >>> bool(dpjax.diagnostics.ess_bulk(np.random.default_rng(1).normal(size=(4, 500))) > 1_500)
     True
     """
     return nan_if_constant(draws, effective_sample_size(rank_normalize(split_chains(check_draws(draws)))))
@@ -82,8 +84,9 @@ def ess_tail(draws: np.ndarray) -> np.ndarray:
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
-    >>> bool(ess_tail(np.random.default_rng(1).normal(size=(4, 500))) > 1_000)
+    >>> bool(dpjax.diagnostics.ess_tail(np.random.default_rng(1).normal(size=(4, 500))) > 1_000)
     True
     """
     return np.minimum(*(ess_quantile(draws, probability) for probability in TAIL_PROBABILITIES))
@@ -99,8 +102,9 @@ def ess_mean(draws: np.ndarray) -> np.ndarray:
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
-    >>> bool(ess_mean(np.random.default_rng(1).normal(size=(4, 500))) > 1_500)
+    >>> bool(dpjax.diagnostics.ess_mean(np.random.default_rng(1).normal(size=(4, 500))) > 1_500)
     True
     """
     return nan_if_constant(draws, size_for_mean(draws))
@@ -118,8 +122,9 @@ def ess_quantile(draws: np.ndarray, probability: float) -> np.ndarray:
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
-    >>> bool(ess_quantile(np.random.default_rng(1).normal(size=(4, 500)), 0.9) > 1_500)
+    >>> bool(dpjax.diagnostics.ess_quantile(np.random.default_rng(1).normal(size=(4, 500)), 0.9) > 1_500)
     True
     """
     draws = check_draws(draws)
@@ -139,8 +144,9 @@ def mcse_mean(draws: np.ndarray) -> np.ndarray:
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
-    >>> bool(0.015 < mcse_mean(np.random.default_rng(1).normal(size=(4, 500))) < 0.03)
+    >>> bool(0.015 < dpjax.diagnostics.mcse_mean(np.random.default_rng(1).normal(size=(4, 500))) < 0.03)
     True
     """
     return np.std(check_draws(draws), axis=(0, 1), ddof=1) / np.sqrt(size_for_mean(draws))
@@ -156,8 +162,9 @@ def mcse_sd(draws: np.ndarray) -> np.ndarray:
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
-    >>> bool(0.01 < mcse_sd(np.random.default_rng(1).normal(size=(4, 500))) < 0.02)
+    >>> bool(0.01 < dpjax.diagnostics.mcse_sd(np.random.default_rng(1).normal(size=(4, 500))) < 0.02)
     True
     """
     draws = check_draws(draws)
@@ -179,8 +186,9 @@ def mcse_quantile(draws: np.ndarray, probability: float) -> np.ndarray:
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
-    >>> bool(0.02 < mcse_quantile(np.random.default_rng(1).normal(size=(4, 500)), 0.5) < 0.04)
+    >>> bool(0.02 < dpjax.diagnostics.mcse_quantile(np.random.default_rng(1).normal(size=(4, 500)), 0.5) < 0.04)
     True
     """
     draws = check_draws(draws)

@@ -36,6 +36,7 @@ class Summary:
 
     Examples
     --------
+    >>> from dpjax.diagnostics.summary import Summary
     >>> import numpy as np
     >>> figures = {"mean": np.array([0.5, -1.0]), "sd": np.array([0.1, 0.2])}
     >>> summary = Summary(("coef[0]", "coef[1]"), figures)

@@ -85,9 +85,10 @@ def soma(
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax, jax.numpy as jnp
     >>> density = lambda x: -jnp.sum(x**2) / 2 - jnp.sum(x) ** 2
-    >>> algorithm = soma(density, lambda key: jax.random.normal(key), lambda x: -(x**2) / 2)
+    >>> algorithm = dpjax.exchangeable.soma(density, lambda key: jax.random.normal(key), lambda x: -(x**2) / 2)
     >>> algorithm.init(jnp.zeros(3)).records.shape
     (3,)
     """
@@ -120,9 +121,9 @@ def imwg(
 
     Examples
     --------
-    >>> import jax
+    >>> import dpjax, jax
     >>> normal, density = jax.random.normal, jax.scipy.stats.norm.logpdf
-    >>> kernel = imwg(lambda records: density(records.sum(), 3.0), normal, density)
+    >>> kernel = dpjax.exchangeable.imwg(lambda records: density(records.sum(), 3.0), normal, density)
     >>> state = kernel.init(jax.random.normal(jax.random.key(1), (4,)))
     >>> state, info = kernel.step(jax.random.key(2), state)
     >>> state.records.shape

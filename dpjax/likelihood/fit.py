@@ -89,11 +89,10 @@ def maximum_likelihood(
 
     Examples
     --------
-    >>> import dpjax
-    >>> import jax
+    >>> import dpjax, jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
-    >>> fit = maximum_likelihood(jax.random.key(1), model, release, progress=False)
+    >>> fit = dpjax.maximum_likelihood(jax.random.key(1), model, release, progress=False)
     >>> bool(abs(fit.estimate["mean"] - 1.2) < 0.1 * fit.standard_errors["mean"])
     True
     """

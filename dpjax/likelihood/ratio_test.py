@@ -35,6 +35,7 @@ class LikelihoodRatioTest:
 
     Examples
     --------
+    >>> from dpjax.likelihood.ratio_test import LikelihoodRatioTest
     >>> print(LikelihoodRatioTest(4.2, 1, 0.04, 0.05, 0.001))
     likelihood-ratio statistic 4.2 (Monte Carlo error 0.05), degrees of freedom 1, p-value 0.04 (0.001)
     """
@@ -75,15 +76,14 @@ def likelihood_ratio_test(full: MaximumLikelihood, restricted: MaximumLikelihood
 
     Examples
     --------
-    >>> import dpjax
-    >>> import jax
+    >>> import dpjax, jax
     >>> prior, variance = dpjax.models.NormalPrior(0.0, 5.0), dpjax.models.InverseGammaPrior(3.0, 6.0)
     >>> def sums(record):
     ...     return jax.numpy.stack([record["y"], record["y"] ** 2])
     >>> release = dpjax.Release([60.0, 180.0], dpjax.Gaussian(8.0), sums, n=50)
     >>> models = dpjax.models.normal(prior, variance), dpjax.models.normal(prior, 4.0)
     >>> fits = [dpjax.maximum_likelihood(jax.random.key(1), model, release, progress=False) for model in models]
-    >>> likelihood_ratio_test(*fits).degrees
+    >>> dpjax.likelihood.likelihood_ratio_test(*fits).degrees
     1
     """
     for name, fit in (("full", full), ("restricted", restricted)):

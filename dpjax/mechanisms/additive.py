@@ -35,6 +35,7 @@ class Additive(Mechanism):
 
     Examples
     --------
+    >>> from dpjax.mechanisms.additive import Additive
     >>> import dpjax
     >>> import jax.numpy as jnp
     >>> isinstance(dpjax.Laplace(2.0), Additive)
@@ -114,8 +115,9 @@ class Laplace(FromEpsilon, Additive):
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> round(float(Laplace(scale=2.0).log_density(jnp.array([1.0]), jnp.array([1.0]))), 3)
+    >>> round(float(dpjax.Laplace(scale=2.0).log_density(jnp.array([1.0]), jnp.array([1.0]))), 3)
     -1.386
     """
 
@@ -227,8 +229,9 @@ class Gaussian(FromZCDP, Additive):
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> round(float(Gaussian(scale=2.0).log_density(jnp.array([1.0]), jnp.array([1.0]))), 3)
+    >>> round(float(dpjax.Gaussian(scale=2.0).log_density(jnp.array([1.0]), jnp.array([1.0]))), 3)
     -1.612
     """
 
@@ -323,7 +326,7 @@ class Exact(Mechanism):
     --------
     >>> import dpjax
     >>> statistic = dpjax.statistics.cells("cell", num_categories=2)
-    >>> known = dpjax.Release([12, 8], Exact(), statistic, n=20)
+    >>> known = dpjax.Release([12, 8], dpjax.Exact(), statistic, n=20)
     >>> noisy = dpjax.Release([11, 9], dpjax.DiscreteLaplace(1.0), statistic, n=20)
     >>> dpjax.joint(known, noisy).value.shape
     (4,)

@@ -36,7 +36,8 @@ def laplace_scale(epsilon: float, sensitivity: float) -> float:
 
     Examples
     --------
-    >>> laplace_scale(epsilon=0.5, sensitivity=2.0)
+    >>> import dpjax
+    >>> dpjax.mechanisms.laplace_scale(epsilon=0.5, sensitivity=2.0)
     4.0
     """
     _check_positive(epsilon=epsilon, sensitivity=sensitivity)
@@ -67,6 +68,7 @@ def gaussian_delta(epsilon: float, scale: float, sensitivity: float) -> float:
 
     Examples
     --------
+    >>> from dpjax.mechanisms.calibration import gaussian_delta
     >>> gaussian_delta(epsilon=1.0, scale=3.73, sensitivity=1.0)
     1e-05
     """
@@ -100,7 +102,8 @@ def gaussian_scale(epsilon: float, delta: float, sensitivity: float) -> float:
 
     Examples
     --------
-    >>> gaussian_scale(epsilon=1.0, delta=1e-5, sensitivity=1.0)
+    >>> import dpjax
+    >>> dpjax.mechanisms.gaussian_scale(epsilon=1.0, delta=1e-5, sensitivity=1.0)
     3.73
     """
     _check_positive(epsilon=epsilon, sensitivity=sensitivity)
@@ -138,7 +141,8 @@ def zcdp_scale(rho: float, sensitivity: float) -> float:
 
     Examples
     --------
-    >>> zcdp_scale(rho=0.02, sensitivity=1.0)
+    >>> import dpjax
+    >>> dpjax.mechanisms.zcdp_scale(rho=0.02, sensitivity=1.0)
     5.0
     """
     _check_positive(rho=rho, sensitivity=sensitivity)
@@ -162,6 +166,7 @@ def zcdp_rho(scale: float, sensitivity: float) -> float:
 
     Examples
     --------
+    >>> from dpjax.mechanisms.calibration import zcdp_rho
     >>> zcdp_rho(scale=5.0, sensitivity=1.0)
     0.02
     """
@@ -188,6 +193,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
 
     Examples
     --------
+    >>> from dpjax.mechanisms.calibration import zcdp_epsilon
     >>> zcdp_epsilon(rho=0.1, delta=1e-6)
     2.45
     """

@@ -58,8 +58,8 @@ class Coarsened(Mechanism):
 
     Examples
     --------
-    >>> import dpjax
-    >>> import jax
+    >>> from dpjax.mechanisms.coarsened import Coarsened
+    >>> import dpjax, jax
     >>> rule = Coarsened.midpoints(6)
     >>> rule.sample(jax.random.key(1), jax.numpy.array([0, 1, 6, 7, 25])).tolist()
     [0.0, 3.0, 3.0, 9.0, 27.0]
@@ -107,6 +107,7 @@ class Coarsened(Mechanism):
 
         Examples
         --------
+        >>> from dpjax.mechanisms.coarsened import Coarsened
         >>> below_ten = Coarsened.from_function(lambda count: count if count == 0 or count > 9 else -1, 10, period=1)
         """
         check_function("function", function, "a function count -> number")
@@ -140,6 +141,7 @@ class Coarsened(Mechanism):
 
         Examples
         --------
+        >>> from dpjax.mechanisms.coarsened import Coarsened
         >>> Coarsened.midpoints(6).published
         (0.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0)
         """
@@ -166,6 +168,7 @@ class Coarsened(Mechanism):
 
         Examples
         --------
+        >>> from dpjax.mechanisms.coarsened import Coarsened
         >>> Coarsened.multiples(5, redacted=(1, 7)).published[:13]
         (0.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0, 10.0, 10.0, 10.0, 10.0, 10.0)
         """
@@ -193,6 +196,7 @@ class Coarsened(Mechanism):
 
         Examples
         --------
+        >>> from dpjax.mechanisms.coarsened import Coarsened
         >>> Coarsened.bins([0, 1, 5]).published
         (0.0, 1.0, 1.0, 1.0, 1.0, 2.0)
         """

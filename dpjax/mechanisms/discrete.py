@@ -39,7 +39,7 @@ class DiscreteLaplace(FromEpsilon, Additive):
 
     Examples
     --------
-    >>> import dpjax
+    >>> import dpjax, jax
     >>> float(dpjax.DiscreteLaplace(scale=2.0).log_density(jax.numpy.array([3]), jax.numpy.array([3])))
     -1.41
     """
@@ -113,8 +113,8 @@ class DiscreteGaussian(FromZCDP, Additive):
 
     Examples
     --------
-    >>> import jax
-    >>> DiscreteGaussian(scale=2.0).sample(jax.random.key(1), jax.numpy.array([12, 8])).shape
+    >>> import dpjax, jax
+    >>> dpjax.DiscreteGaussian(scale=2.0).sample(jax.random.key(1), jax.numpy.array([12, 8])).shape
     (2,)
     """
 

@@ -47,6 +47,7 @@ def smoothing_weight(epsilon: float, num_draws: int, num_bins: int, n: int) -> f
 
     Examples
     --------
+    >>> from dpjax.mechanisms.histogram import smoothing_weight
     >>> smoothing_weight(epsilon=1.0, num_draws=50, num_bins=10, n=1_000)
     0.331
     """

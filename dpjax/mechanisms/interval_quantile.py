@@ -56,6 +56,7 @@ class IntervalQuantile(Mechanism):
 
     Examples
     --------
+    >>> from dpjax.mechanisms.interval_quantile import IntervalQuantile
     >>> import jax.numpy as jnp
     >>> mechanism = IntervalQuantile(0.5, lower=0.0, upper=2.0, epsilon=1.0, sensitivity=1.0)
     >>> round(float(mechanism.log_density(jnp.array([0.5]), jnp.zeros(6))), 3)

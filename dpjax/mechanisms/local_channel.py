@@ -57,7 +57,7 @@ class LocalChannel(Mechanism):
     --------
     >>> import jax.numpy as jnp
     >>> import dpjax
-    >>> channel = LocalChannel(jnp.log(jnp.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])))
+    >>> channel = dpjax.mechanisms.LocalChannel(jnp.log(jnp.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6]])))
     >>> release = dpjax.LocalRelease([0, 2, 2, 1], channel)
     >>> round(float(channel.log_density(jnp.array(2), jnp.array(1))), 3)
     -0.511

@@ -58,6 +58,7 @@ class Modulo(Mechanism):
 
     Examples
     --------
+    >>> from dpjax.mechanisms.modulo import Modulo
     >>> import dpjax
     >>> import jax.numpy as jnp
     >>> residue = Modulo(dpjax.DiscreteLaplace(1.0), modulus=5)

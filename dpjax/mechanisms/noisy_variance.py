@@ -43,6 +43,7 @@ class NoisyVariance(Mechanism):
 
     Examples
     --------
+    >>> from dpjax.mechanisms.noisy_variance import NoisyVariance
     >>> import dpjax
     >>> import jax.numpy as jnp
     >>> mechanism = NoisyVariance(dpjax.Laplace(0.5), n=4, degrees=4)

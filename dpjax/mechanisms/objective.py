@@ -51,6 +51,7 @@ class ObjectivePerturbation(Mechanism):
 
     Examples
     --------
+    >>> from dpjax.mechanisms.objective import ObjectivePerturbation
     >>> import jax.numpy as jnp
     >>> import dpjax
     >>> mechanism = ObjectivePerturbation(dpjax.Gaussian(1.0), regularization=[0.5])

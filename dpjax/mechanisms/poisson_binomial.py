@@ -61,6 +61,7 @@ class PoissonBinomial(Mechanism):
 
     Examples
     --------
+    >>> from dpjax.mechanisms.poisson_binomial import PoissonBinomial
     >>> import dpjax
     >>> release = dpjax.LocalRelease([3, 8, 5], PoissonBinomial(theta=0.1, num_trials=8), field="y")
     >>> round(release.channel.promise.local(1).epsilon, 3)
@@ -115,6 +116,7 @@ class PoissonBinomial(Mechanism):
 
         Examples
         --------
+        >>> from dpjax.mechanisms.poisson_binomial import PoissonBinomial
         >>> round(PoissonBinomial.from_epsilon(epsilon=4.0, num_trials=8).theta, 4)
         0.1225
         """

@@ -64,6 +64,7 @@ class Quotient(Mechanism):
 
     Examples
     --------
+    >>> from dpjax.mechanisms.quotient import Quotient
     >>> import dpjax
     >>> import jax.numpy as jnp
     >>> mechanism = Quotient(dpjax.Laplace(4.0), dpjax.Laplace(1.0))

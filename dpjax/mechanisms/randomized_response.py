@@ -46,8 +46,9 @@ class RandomizedResponse(Mechanism):
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> answer = RandomizedResponse(keep=0.75, num_categories=2)
+    >>> answer = dpjax.RandomizedResponse(keep=0.75, num_categories=2)
     >>> round(float(jnp.exp(answer.log_density(jnp.array(1), jnp.array(1)))), 3)
     0.75
     """

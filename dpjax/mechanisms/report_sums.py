@@ -68,6 +68,7 @@ class ReportSums(Mechanism):
 
     Examples
     --------
+    >>> from dpjax.mechanisms.report_sums import ReportSums
     >>> import dpjax
     >>> import jax.numpy as jnp
     >>> sums = ReportSums(keep=0.75, flip=0.25, n=12)

@@ -170,7 +170,7 @@ class ExponentialMechanism(Selection):
     --------
     >>> import dpjax
     >>> scores = dpjax.mechanisms.QuantileScores(0.5, num_candidates=3)
-    >>> mechanism = ExponentialMechanism(scores, epsilon=1.0, sensitivity=0.5)
+    >>> mechanism = dpjax.mechanisms.ExponentialMechanism(scores, epsilon=1.0, sensitivity=0.5)
     >>> release = dpjax.Release([1], mechanism, dpjax.statistics.around("y", [0.0, 1.0, 2.0]), n=50)
     """
 
@@ -218,8 +218,9 @@ class PermuteAndFlip(Selection):
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> mechanism = PermuteAndFlip(jnp.negative, epsilon=2.0, sensitivity=1.0)
+    >>> mechanism = dpjax.mechanisms.PermuteAndFlip(jnp.negative, epsilon=2.0, sensitivity=1.0)
     >>> round(float(jnp.exp(mechanism.log_density(jnp.array([0.0]), jnp.array([1.0, 1.0])))), 3)
     0.5
     """
@@ -269,8 +270,9 @@ class ReportNoisyMax(Selection):
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> mechanism = ReportNoisyMax(jnp.negative, epsilon=2.0, sensitivity=1.0, family="laplace")
+    >>> mechanism = dpjax.mechanisms.ReportNoisyMax(jnp.negative, epsilon=2.0, sensitivity=1.0, family="laplace")
     >>> round(float(jnp.exp(mechanism.log_density(jnp.array([0.0]), jnp.array([1.0, 1.0])))), 3)
     0.5
     """

@@ -71,6 +71,7 @@ class SumOf(Additive):
 
     Examples
     --------
+    >>> from dpjax.mechanisms.sum_of import SumOf
     >>> import dpjax
     >>> import jax.numpy as jnp
     >>> two_servers = SumOf([dpjax.DiscreteLaplace(2.0), dpjax.DiscreteLaplace(2.0)])

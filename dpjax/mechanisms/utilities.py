@@ -24,6 +24,7 @@ class Utilities(JsonNamed, ABC):
 
     Examples
     --------
+    >>> from dpjax.mechanisms.utilities import Utilities
     >>> import dpjax
     >>> isinstance(dpjax.mechanisms.QuantileScores(0.5, num_candidates=3), Utilities)
     True
@@ -70,6 +71,7 @@ class QuantileScores(Utilities):
 
     Examples
     --------
+    >>> from dpjax.mechanisms.utilities import QuantileScores
     >>> import jax.numpy as jnp
     >>> QuantileScores(0.5, num_candidates=3)(jnp.array([4.0, 2.0, 1.0])).tolist()
     [-1.5, -1.5, -3.0]

@@ -42,8 +42,9 @@ class VectorLaplace(Mechanism):
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> round(float(VectorLaplace(1.0).log_density(jnp.zeros(2), jnp.zeros(2))), 3)
+    >>> round(float(dpjax.mechanisms.VectorLaplace(1.0).log_density(jnp.zeros(2), jnp.zeros(2))), 3)
     -1.838
     """
 

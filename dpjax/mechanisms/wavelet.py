@@ -37,6 +37,7 @@ def haar_sensitivity(resolution: int) -> float:
 
     Examples
     --------
+    >>> from dpjax.mechanisms.wavelet import haar_sensitivity
     >>> haar_sensitivity(3)
     14.49
     """
@@ -65,6 +66,7 @@ def haar_scale(epsilon: float, resolution: int, calibration: Literal["tight", "p
 
     Examples
     --------
+    >>> from dpjax.mechanisms.wavelet import haar_scale
     >>> haar_scale(epsilon=2.0, resolution=3)
     7.24
     """

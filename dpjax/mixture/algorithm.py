@@ -34,12 +34,12 @@ class MixturePosition(NamedTuple):
 
     Examples
     --------
-    >>> import jax
+    >>> import dpjax, jax
     >>> from dpjax import mixture
     >>> component = mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
     >>> values = jax.numpy.array([-2.0, -1.7, 1.5, 2.0])
     >>> algorithm = mixture.gibbs(values, None, component=component, concentration=1.0)
-    >>> position = MixturePosition(jax.numpy.array([0, 0, 1, 1]), values)
+    >>> position = dpjax.mixture.MixturePosition(jax.numpy.array([0, 0, 1, 1]), values)
     >>> state = algorithm.init(position, jax.random.key(1))
     >>> [float(count) for count in state.counts[:3]]
     [2.0, 2.0, 0.0]
@@ -100,7 +100,7 @@ def gibbs(
     >>> from dpjax import mixture
     >>> component = mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
     >>> values = [-2.1, -1.8, 2.2]
-    >>> algorithm = gibbs(values, channel=dpjax.Gaussian(0.5), component=component, concentration=1.0)
+    >>> algorithm = dpjax.mixture.gibbs(values, channel=dpjax.Gaussian(0.5), component=component, concentration=1.0)
     >>> start = mixture.MixturePosition(jnp.array([0, 0, 1]), jnp.array(values))
     >>> jax.eval_shape(algorithm.init, start, jax.random.key(1)).records.shape
     (3,)

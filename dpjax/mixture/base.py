@@ -155,8 +155,9 @@ class Mixing(NamedTuple):
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> mixing = Mixing(jnp.array([0.7, 0.2]), {"mean": jnp.array([-1.0, 2.0])}, remainder=jnp.array(0.1))
+    >>> mixing = dpjax.mixture.Mixing(jnp.array([0.7, 0.2]), {"mean": jnp.array([-1.0, 2.0])}, remainder=jnp.array(0.1))
     >>> round(float(mixing.weights.sum() + mixing.remainder), 5)
     1.0
     """

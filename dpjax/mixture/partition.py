@@ -83,9 +83,10 @@ def find_partition(
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax, numpy as np
     >>> drawn = np.array([[0, 0, 1, 1], [0, 0, 1, 1], [0, 0, 1, 2]])
-    >>> find_partition(jax.random.key(1), drawn).labels.tolist()
+    >>> dpjax.mixture.find_partition(jax.random.key(1), drawn).labels.tolist()
     [0, 0, 1, 1]
     """
     check_key("key", key)
@@ -121,8 +122,9 @@ def expected_loss(labels: Any, partition: Any, *, loss: Loss = "variation") -> f
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
-    >>> float(expected_loss(np.array([[0, 0, 1], [0, 1, 1]]), np.array([0, 0, 1]), loss="binder"))
+    >>> float(dpjax.mixture.expected_loss(np.array([[0, 0, 1], [0, 1, 1]]), np.array([0, 0, 1]), loss="binder"))
     0.222
     """
     check_loss(loss)

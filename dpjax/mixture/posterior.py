@@ -42,9 +42,10 @@ class Density(NamedTuple):
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
     >>> ones = np.ones(3)
-    >>> density = Density(np.arange(3.0), mean=ones, lower=0.8 * ones, upper=1.2 * ones, mcse=0.01 * ones)
+    >>> density = dpjax.mixture.Density(np.arange(3.0), mean=ones, lower=0.8 * ones, upper=1.2 * ones, mcse=0.01 * ones)
     >>> bool(np.all(density.lower < density.upper))
     True
     """

@@ -54,7 +54,7 @@ def beta(a: GammaPrior | ArrayLike, b: GammaPrior | ArrayLike) -> Model:
     Examples
     --------
     >>> import dpjax
-    >>> model = beta(dpjax.models.GammaPrior(2.0, 1.0), 1.5)
+    >>> model = dpjax.models.beta(dpjax.models.GammaPrior(2.0, 1.0), 1.5)
     """
     return Beta(positive("a", a, GammaPrior, "a"), positive("b", b, GammaPrior, "b"))
 

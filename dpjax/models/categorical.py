@@ -80,12 +80,13 @@ def categorical(
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> model = categorical([1.0, 1.0, 2.0])
+    >>> model = dpjax.models.categorical([1.0, 1.0, 2.0])
     >>> p = {"probabilities": jnp.array([0.5, 0.25, 0.25])}
     >>> jnp.exp(model.log_density(p, {"cell": jnp.array([0, 2])})).tolist()
     [0.5, 0.25]
-    >>> admissions = categorical(fields=["sex", "admitted"], levels=[["female", "male"], ["no", "yes"]])
+    >>> admissions = dpjax.models.categorical(fields=["sex", "admitted"], levels=[["female", "male"], ["no", "yes"]])
     >>> admissions.num_cells, admissions.level_names["admitted"]
     (4, ('no', 'yes'))
     """

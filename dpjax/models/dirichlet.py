@@ -46,7 +46,7 @@ def dirichlet(shape_prior: GammaPrior, dim: int) -> Model:
     Examples
     --------
     >>> import dpjax
-    >>> model = dirichlet(dpjax.models.GammaPrior(2.0, 1.0), dim=3)
+    >>> model = dpjax.models.dirichlet(dpjax.models.GammaPrior(2.0, 1.0), dim=3)
     """
     dim = check_count("dim", dim, "A composition has at least two shares.", least=2)
     check_prior(shape_prior, dim)

@@ -34,9 +34,10 @@ def exponential(rate_prior: GammaPrior | ArrayLike) -> Model:
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
     >>> from dpjax.models import GammaPrior
-    >>> model = exponential(GammaPrior(2.0, 1.0))
+    >>> model = dpjax.models.exponential(GammaPrior(2.0, 1.0))
     >>> model.log_density({"rate": jnp.array(1.0)}, {"y": jnp.array([0.5, 2.0])}).tolist()
     [-0.5, -2.0]
     """

@@ -72,14 +72,13 @@ def check(key: Key, model: Model) -> dict[str, float]:
 
     Examples
     --------
-    >>> import jax
-    >>> import dpjax
+    >>> import dpjax, jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
-    >>> found = check(jax.random.key(1), model)
+    >>> found = dpjax.models.check(jax.random.key(1), model)
     >>> min(found.values()) > 1e-6
     True
     >>> wrong = model._replace(log_density=lambda parameters, records: model.log_density(parameters, records) / 2)
-    >>> check(jax.random.key(1), wrong)
+    >>> dpjax.models.check(jax.random.key(1), wrong)
     Traceback (most recent call last):
         ...
     ValueError: Model.log_likelihood: ...

@@ -58,8 +58,9 @@ def linear_regression(
 
     Examples
     --------
+    >>> import dpjax
     >>> from dpjax.models import NormalPrior
-    >>> model = linear_regression(
+    >>> model = dpjax.models.linear_regression(
     ...     covariate_mean=[0.0], covariate_cov=[[1.0]], coef_prior=NormalPrior(0.0, 2.0), noise_variance=1.0
     ... )
     >>> model.has("update")

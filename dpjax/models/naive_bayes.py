@@ -58,8 +58,9 @@ def naive_bayes(
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> model = naive_bayes(jnp.ones(2), jnp.ones((3, 2, 4)))
+    >>> model = dpjax.models.naive_bayes(jnp.ones(2), jnp.ones((3, 2, 4)))
     """
     classes, features = check_concentrations(class_concentration, feature_concentration)
     levels = read_levels(possible, features.shape)

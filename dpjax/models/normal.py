@@ -43,8 +43,9 @@ def normal(mean_prior: NormalPrior, variance: ArrayLike | InverseGammaPrior) -> 
 
     Examples
     --------
+    >>> import dpjax
     >>> from dpjax.models import InverseGammaPrior, NormalPrior
-    >>> normal(NormalPrior(0.0, 5.0), variance=InverseGammaPrior(2.0, 2.0)).exchangeable
+    >>> dpjax.models.normal(NormalPrior(0.0, 5.0), variance=InverseGammaPrior(2.0, 2.0)).exchangeable
     True
     """
     check_mean_prior(mean_prior)

@@ -85,7 +85,8 @@ class NormalPrior(NamesArguments):
 
     Examples
     --------
-    >>> prior = NormalPrior(mean=0.0, scale=5.0)
+    >>> import dpjax
+    >>> prior = dpjax.models.NormalPrior(mean=0.0, scale=5.0)
     >>> round(float(prior.log_density(0.0)), 3)
     -2.528
     """
@@ -186,7 +187,8 @@ class InverseGammaPrior(NamesArguments):
 
     Examples
     --------
-    >>> prior = InverseGammaPrior(shape=2.0, scale=1.0)
+    >>> import dpjax
+    >>> prior = dpjax.models.InverseGammaPrior(shape=2.0, scale=1.0)
     >>> round(float(prior.log_density(1.0)), 3)
     -1.0
     """
@@ -240,7 +242,7 @@ class NormalInverseGammaPrior(NamesArguments):
     Examples
     --------
     >>> import dpjax
-    >>> prior = NormalInverseGammaPrior(0.0, 0.1, 3.0, 2.0)
+    >>> prior = dpjax.models.NormalInverseGammaPrior(0.0, 0.1, 3.0, 2.0)
     """
 
     mean: ArrayLike
@@ -323,8 +325,9 @@ class NormalInverseWishartPrior(NamesArguments):
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> prior = NormalInverseWishartPrior(jnp.zeros(2), 0.5, 4.0, jnp.eye(2))
+    >>> prior = dpjax.models.NormalInverseWishartPrior(jnp.zeros(2), 0.5, 4.0, jnp.eye(2))
     """
 
     mean: ArrayLike

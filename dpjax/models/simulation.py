@@ -38,6 +38,7 @@ class Position(NamedTuple):
 
     Examples
     --------
+    >>> from dpjax.models.simulation import Position
     >>> import jax.numpy as jnp
     >>> Position({"mean": jnp.zeros(())}, {"y": jnp.zeros(10)}).records["y"].shape
     (10,)
@@ -59,8 +60,7 @@ class GibbsState(NamedTuple):
 
     Examples
     --------
-    >>> import dpjax
-    >>> import jax
+    >>> import dpjax, jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
     >>> algorithm = dpjax.gibbs(model, release, tuning=dpjax.data_augmentation.initial_tuning(jax.random.key(1), model))

@@ -51,6 +51,7 @@ class Combined(NamedTuple):
 
     Examples
     --------
+    >>> from dpjax.posterior.completed import Combined
     >>> import numpy as np
     >>> both = Combined(np.array([1.0]), np.array([[0.04]]), np.array([12.0]))
     >>> low, high = both.confidence_interval(0.9)
@@ -96,6 +97,7 @@ class DataSets:
 
     Examples
     --------
+    >>> from dpjax.posterior.completed import DataSets
     >>> import numpy as np
     >>> data = DataSets("synthetic", {}, {"y": np.array([0, 1])}, np.array([[2, 1], [0, 3]]), np.array([3, 3]))
     >>> [one["y"].tolist() for one in data]

@@ -26,8 +26,7 @@ class Prediction(NamedTuple):
 
     Examples
     --------
-    >>> import dpjax
-    >>> import jax
+    >>> import dpjax, jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
     >>> posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=100, num_samples=200, progress=False)
@@ -80,10 +79,10 @@ def sample_prior_predictive(
 
     Examples
     --------
-    >>> import jax, dpjax
+    >>> import dpjax, jax
     >>> model = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
     >>> design = dpjax.Release([0.0], dpjax.Laplace(2.0), dpjax.statistics.total("y", -3.0, 3.0), n=20)
-    >>> sample_prior_predictive(jax.random.key(1), model, design, num_samples=5).values.shape
+    >>> dpjax.posterior.sample_prior_predictive(jax.random.key(1), model, design, num_samples=5).values.shape
     (5, 1)
     """
     check_key("key", key)

@@ -129,7 +129,8 @@ def mechanism_from_published(
 
     Examples
     --------
-    >>> mechanism_from_published("laplace_epsilon", 0.5, sensitivity=1.0).scale
+    >>> import dpjax
+    >>> dpjax.release.mechanism_from_published("laplace_epsilon", 0.5, sensitivity=1.0).scale
     2.0
     """
     if not isinstance(convention, str) or convention not in CONVENTIONS:

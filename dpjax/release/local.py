@@ -54,11 +54,11 @@ class LocalRelease(FieldValues, OwnRelease):
     Examples
     --------
     >>> import dpjax
-    >>> release = LocalRelease([0, 1, 1], dpjax.RandomizedResponse(keep=0.75, num_categories=2))
+    >>> release = dpjax.LocalRelease([0, 1, 1], dpjax.RandomizedResponse(keep=0.75, num_categories=2))
     >>> release.n
     3
     >>> answer = dpjax.RandomizedResponse(keep=0.75, num_categories=2)
-    >>> LocalRelease(["yes", "no", "yes"], answer, "smokes", levels=["no", "yes"]).values.tolist()
+    >>> dpjax.LocalRelease(["yes", "no", "yes"], answer, "smokes", levels=["no", "yes"]).values.tolist()
     [1, 0, 1]
     """
 

@@ -83,14 +83,14 @@ class Microdata(Described, NamesArguments):
     >>> import dpjax
     >>> kept = dpjax.RandomizedResponse(keep=0.75, num_categories=2)
     >>> gaps = {"y": [False, True, False]}
-    >>> people = Microdata({"label": ([0, 1, 1], kept), "y": ([0.3, float("nan"), 1.1], dpjax.Exact())}, gaps)
+    >>> people = dpjax.Microdata({"label": ([0, 1, 1], kept), "y": ([0.3, float("nan"), 1.1], dpjax.Exact())}, gaps)
     >>> people.n, people.missing["y"].tolist()
     (3, [False, True, False])
 
     Only the first two persons answered at random:
 
     >>> asked = [([0, 1, 1], kept, [True, True, False]), ([0, 1, 1], dpjax.Exact(), [False, False, True])]
-    >>> sorted(Microdata({"label": asked}).fields)
+    >>> sorted(dpjax.Microdata({"label": asked}).fields)
     ['label', 'label (2)']
     """
 

@@ -88,11 +88,11 @@ class Release(Described, NamesArguments):
     --------
     >>> import dpjax
     >>> statistic = dpjax.statistics.total("y", -10.0, 10.0)
-    >>> release = Release([12.0], dpjax.Laplace(8.0), statistic, n=10)
+    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), statistic, n=10)
     >>> release.value.shape, release.n
     ((1,), 10)
     >>> table = dpjax.statistics.cells(["sex", "admitted"], levels=[["female", "male"], ["no", "yes"]])
-    >>> Release([[58, 21], [12, 64]], dpjax.DiscreteGaussian(10.0), table, n=150).value.tolist()
+    >>> dpjax.Release([[58, 21], [12, 64]], dpjax.DiscreteGaussian(10.0), table, n=150).value.tolist()
     [58.0, 21.0, 12.0, 64.0]
     """
 

@@ -101,7 +101,7 @@ class UnknownCount(NamesArguments):
     --------
     >>> import dpjax
     >>> statistic = dpjax.statistics.cells("cell", num_categories=2)
-    >>> n = UnknownCount(dpjax.models.PoissonCount(20.0))
+    >>> n = dpjax.UnknownCount(dpjax.models.PoissonCount(20.0))
     >>> release = dpjax.Release([12, 8], dpjax.DiscreteLaplace(1.0), statistic, n=n)
     >>> release.n.prior.mean
     20.0
@@ -229,7 +229,8 @@ class UniformCount(NamesArguments):
 
     Examples
     --------
-    >>> prior = UniformCount(low=0, high=9)
+    >>> import dpjax
+    >>> prior = dpjax.models.UniformCount(low=0, high=9)
     >>> round(float(prior.log_probability(3)), 3)
     -2.303
     """
@@ -281,7 +282,7 @@ class PoissonCount(NamesArguments):
     Examples
     --------
     >>> import dpjax
-    >>> n = dpjax.UnknownCount(PoissonCount(100.0))
+    >>> n = dpjax.UnknownCount(dpjax.models.PoissonCount(100.0))
     """
 
     mean: float
@@ -327,7 +328,7 @@ class NegativeBinomialCount(NamesArguments):
     Examples
     --------
     >>> import dpjax
-    >>> n = dpjax.UnknownCount(NegativeBinomialCount(100.0, 5.0))
+    >>> n = dpjax.UnknownCount(dpjax.models.NegativeBinomialCount(100.0, 5.0))
     """
 
     mean: float

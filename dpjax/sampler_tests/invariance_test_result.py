@@ -64,6 +64,7 @@ class InvarianceTestResult:
 
     Examples
     --------
+    >>> from dpjax.sampler_tests.invariance_test_result import InvarianceTestResult
     >>> import numpy as np
     >>> draws = np.random.default_rng(2).normal(size=(4, 500))
     >>> before, after = draws[:, :100].ravel(), draws[:, 400:].ravel()

@@ -150,6 +150,7 @@ def sbc(
 
     Examples
     --------
+    >>> from dpjax.sampler_tests import sbc
     >>> import dpjax, jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)

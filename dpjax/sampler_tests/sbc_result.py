@@ -30,6 +30,7 @@ class SBCResult:
 
     Examples
     --------
+    >>> from dpjax.sampler_tests.sbc_result import SBCResult
     >>> import numpy as np
     >>> ranks = np.random.default_rng(1).integers(0, 100, size=400)
     >>> right = SBCResult({"mean": ranks}, num_samples=99, autocorrelation={"mean": np.zeros(())})

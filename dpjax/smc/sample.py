@@ -113,7 +113,7 @@ def sample_smc(
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
     >>> size = {"num_particles": 50, "num_islands": 2, "num_sweeps": 1, "progress": False}
-    >>> islands = sample_smc(jax.random.key(1), model, release, **size)
+    >>> islands = dpjax.sample_smc(jax.random.key(1), model, release, **size)
     >>> islands.draws["mean"].shape
     (2, 50)
     """

@@ -21,7 +21,8 @@ class Around(OneCell):
 
     Examples
     --------
-    >>> around("y", points=[0.0, 1.0]).dimension
+    >>> import dpjax
+    >>> dpjax.statistics.around("y", points=[0.0, 1.0]).dimension
     5
     """
 
@@ -81,8 +82,9 @@ def around(field: str, points: Sequence[float]) -> Around:
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> around("y", [0.0, 1.0])({"y": jnp.array(0.0)}).tolist()
+    >>> dpjax.statistics.around("y", [0.0, 1.0])({"y": jnp.array(0.0)}).tolist()
     [0.0, 1.0, 0.0, 0.0, 0.0]
     """
     numbers = as_increasing("points", points, "Sort the points and drop repeated ones.", least=1)

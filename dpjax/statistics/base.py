@@ -99,7 +99,7 @@ class RecordStatistic(JsonNamed, ABC):
     --------
     >>> import dpjax
     >>> statistic = dpjax.statistics.cells("cell", num_categories=3)
-    >>> isinstance(statistic, RecordStatistic), statistic.radius(1), statistic.diameter(1)
+    >>> isinstance(statistic, dpjax.statistics.RecordStatistic), statistic.radius(1), statistic.diameter(1)
     (True, 1.0, 2.0)
     """
 

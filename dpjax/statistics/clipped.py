@@ -31,7 +31,8 @@ class Clipped(RecordStatistic):
 
     Examples
     --------
-    >>> clipped(lambda record: record["x"], bound=2.0, dimension=3).diameter(2)
+    >>> import dpjax
+    >>> dpjax.statistics.clipped(lambda record: record["x"], bound=2.0, dimension=3).diameter(2)
     4.0
     """
 
@@ -106,8 +107,9 @@ def clipped(statistic: Statistic, bound: float, *, dimension: int | None = None)
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> score = clipped(lambda record: record["y"] * record["x"], bound=1.0, dimension=2)
+    >>> score = dpjax.statistics.clipped(lambda record: record["y"] * record["x"], bound=1.0, dimension=2)
     >>> score({"x": jnp.array([3.0, 4.0]), "y": jnp.array(1.0)}).tolist()
     [0.6, 0.8]
     """

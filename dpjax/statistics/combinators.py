@@ -42,7 +42,7 @@ class Scaled(RecordStatistic):
     --------
     >>> import dpjax
     >>> statistic = dpjax.statistics.total("y", -1.0, 1.0)
-    >>> round(scaled(statistic, 0.1).sensitivity(1, "replace-one"), 5)
+    >>> round(dpjax.statistics.scaled(statistic, 0.1).sensitivity(1, "replace-one"), 5)
     0.2
     """
 
@@ -133,7 +133,7 @@ class Stacked(RecordStatistic, TakenAtValue):
     --------
     >>> import dpjax
     >>> total = dpjax.statistics.total
-    >>> stacked(total("x", 0.0, 1.0), total("y", 0.0, 1.0)).dimension
+    >>> dpjax.statistics.stacked(total("x", 0.0, 1.0), total("y", 0.0, 1.0)).dimension
     2
     """
 
@@ -266,9 +266,10 @@ def scaled(statistic: Statistic, factor: float) -> Scaled:
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
     >>> from dpjax.statistics import total
-    >>> scaled(total("y", 0.0, 5.0), 0.1)({"y": jnp.array(9.0)}).tolist()
+    >>> dpjax.statistics.scaled(total("y", 0.0, 5.0), 0.1)({"y": jnp.array(9.0)}).tolist()
     [0.5]
     """
     check_function(statistic)
@@ -293,9 +294,10 @@ def stacked(*statistics: Statistic) -> Stacked:
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
     >>> from dpjax.statistics import cells, total
-    >>> both = stacked(cells("group", 2), total("y", 0.0, 5.0))
+    >>> both = dpjax.statistics.stacked(cells("group", 2), total("y", 0.0, 5.0))
     >>> both({"group": jnp.array(1), "y": jnp.array(3.0)}).tolist()
     [0.0, 1.0, 3.0]
     """

@@ -21,7 +21,8 @@ class LogComposition(RecordStatistic):
 
     Examples
     --------
-    >>> log_composition("share", lower=0.01, dimension=3).dimension
+    >>> import dpjax
+    >>> dpjax.statistics.log_composition("share", lower=0.01, dimension=3).dimension
     3
     """
 
@@ -116,8 +117,9 @@ def log_composition(field: str, lower: float, *, dimension: int | None = None) -
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> shares = log_composition("share", lower=0.01, dimension=2)
+    >>> shares = dpjax.statistics.log_composition("share", lower=0.01, dimension=2)
     >>> shares({"share": jnp.array([0.75, 0.25])}).tolist()
     [-0.288, -1.386]
     """

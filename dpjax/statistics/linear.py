@@ -37,7 +37,7 @@ class Linear(RecordStatistic):
     Examples
     --------
     >>> import dpjax
-    >>> tree = linear(dpjax.statistics.cells("hour", 2), [[1, 1], [1, 0], [0, 1]])
+    >>> tree = dpjax.statistics.linear(dpjax.statistics.cells("hour", 2), [[1, 1], [1, 0], [0, 1]])
     >>> tree.radius(1), round(tree.diameter(2), 3)
     (2.0, 1.414)
     """
@@ -142,7 +142,7 @@ def linear(statistic: Statistic, matrix: Any) -> Linear:
     --------
     >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> running = linear(dpjax.statistics.cells("hour", 3), [[1, 0, 0], [1, 1, 0], [1, 1, 1]])
+    >>> running = dpjax.statistics.linear(dpjax.statistics.cells("hour", 3), [[1, 0, 0], [1, 1, 0], [1, 1, 1]])
     >>> running({"hour": jnp.array(1)}).tolist()
     [0.0, 1.0, 1.0]
     """

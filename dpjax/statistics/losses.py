@@ -104,8 +104,9 @@ class Logistic(LinearLoss):
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> loss = Logistic()
+    >>> loss = dpjax.statistics.Logistic()
     >>> round(float(loss(jnp.array([0.0, 1.0]), {"x": jnp.array(0.0), "y": jnp.array(1)})), 3)
     0.693
     """
@@ -142,8 +143,9 @@ class Squared(LinearLoss):
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> float(Squared(intercept=False)(jnp.array([1.0]), {"x": jnp.array(1.0), "y": jnp.array(3.0)}))
+    >>> float(dpjax.statistics.Squared(intercept=False)(jnp.array([1.0]), {"x": jnp.array(1.0), "y": jnp.array(3.0)}))
     2.0
     """
 
@@ -172,8 +174,9 @@ class Huber(LinearLoss):
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> float(Huber(intercept=False)(jnp.array([1.0]), {"x": jnp.array(1.0), "y": jnp.array(3.0)}))
+    >>> float(dpjax.statistics.Huber(intercept=False)(jnp.array([1.0]), {"x": jnp.array(1.0), "y": jnp.array(3.0)}))
     1.5
     """
 
@@ -249,7 +252,8 @@ class LossDerivatives(Derivatives):
 
     Examples
     --------
-    >>> loss_derivatives(Squared(), [0.0, 1.0]).dimension
+    >>> import dpjax
+    >>> dpjax.statistics.loss_derivatives(dpjax.statistics.Squared(), [0.0, 1.0]).dimension
     5
     """
 
@@ -289,8 +293,9 @@ class FittedDerivatives(Derivatives, TakenAtValue):
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> statistic = FittedDerivatives(Squared(intercept=False), 1)
+    >>> statistic = dpjax.statistics.FittedDerivatives(dpjax.statistics.Squared(intercept=False), 1)
     >>> statistic.at(jnp.array([1.0]))({"x": jnp.array(2.0), "y": jnp.array(3.0)}).tolist()
     [-2.0, 4.0]
     """
@@ -346,8 +351,9 @@ def loss_derivatives(loss: Loss, coefficients: Any) -> LossDerivatives:
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> statistic = loss_derivatives(Squared(intercept=False), [1.0])
+    >>> statistic = dpjax.statistics.loss_derivatives(dpjax.statistics.Squared(intercept=False), [1.0])
     >>> statistic({"x": jnp.array(2.0), "y": jnp.array(3.0)}).tolist()
     [-2.0, 4.0]
     """

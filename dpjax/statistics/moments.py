@@ -33,7 +33,8 @@ class Total(RecordStatistic):
 
     Examples
     --------
-    >>> statistic = total("y", -1.0, 1.0)
+    >>> import dpjax
+    >>> statistic = dpjax.statistics.total("y", -1.0, 1.0)
     >>> statistic.sensitivity(1, "replace-one")
     2.0
     """
@@ -111,7 +112,8 @@ class Gram(RecordStatistic):
 
     Examples
     --------
-    >>> gram(lower=[-1.0], upper=[1.0], response=(-1.0, 1.0)).dimension
+    >>> import dpjax
+    >>> dpjax.statistics.gram(lower=[-1.0], upper=[1.0], response=(-1.0, 1.0)).dimension
     5
     """
 
@@ -210,7 +212,9 @@ class Gram(RecordStatistic):
 
         Examples
         --------
-        >>> statistic = gram(lower=[0.0], upper=[10.0])
+        >>> import dpjax
+        >>> import jax.numpy as jnp
+        >>> statistic = dpjax.statistics.gram(lower=[0.0], upper=[10.0])
         >>> released = sum(statistic({"x": jnp.array([age])}) for age in (2.0, 4.0))
         >>> print(statistic.unscale(released, n=2))
         [[ 2.  6.]
@@ -245,7 +249,8 @@ class Count(RecordStatistic):
 
     Examples
     --------
-    >>> count().dimension
+    >>> import dpjax
+    >>> dpjax.statistics.count().dimension
     1
     """
 
@@ -292,7 +297,8 @@ def count() -> Count:
 
     Examples
     --------
-    >>> count()({"y": 3.0}).tolist()
+    >>> import dpjax
+    >>> dpjax.statistics.count()({"y": 3.0}).tolist()
     [1.0]
     """
     return Count()
@@ -327,7 +333,8 @@ def total(
 
     Examples
     --------
-    >>> total("y", 0.0, 5.0)({"y": 7.0}).tolist()
+    >>> import dpjax
+    >>> dpjax.statistics.total("y", 0.0, 5.0)({"y": 7.0}).tolist()
     [5.0]
     """
     low = None if lower is None else as_floats("lower", lower)
@@ -368,7 +375,8 @@ def mean(
 
     Examples
     --------
-    >>> mean("y", n=10, lower=0.0, upper=5.0)({"y": 7.0}).tolist()
+    >>> import dpjax
+    >>> dpjax.statistics.mean("y", n=10, lower=0.0, upper=5.0)({"y": 7.0}).tolist()
     [0.5]
     """
     return Scaled(total(field, lower, upper, dimension=dimension), 1 / check_count("n", n))
@@ -397,8 +405,9 @@ def gram(lower: Sequence[float], upper: Sequence[float], response: tuple[float, 
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> gram([0.0], [2.0], response=(0.0, 4.0)).dimension
+    >>> dpjax.statistics.gram([0.0], [2.0], response=(0.0, 4.0)).dimension
     5
     """
     low, high = as_floats("lower", lower), as_floats("upper", upper)

@@ -29,7 +29,8 @@ class Powers(RecordStatistic):
 
     Examples
     --------
-    >>> powers("y", 0.0, 4.0).sensitivity(1, "replace-one")
+    >>> import dpjax
+    >>> dpjax.statistics.powers("y", 0.0, 4.0).sensitivity(1, "replace-one")
     6.25
     """
 
@@ -116,8 +117,9 @@ def powers(field: str, lower: float, upper: float) -> Powers:
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> powers("y", 0.0, 4.0)({"y": jnp.array(5.0)}).tolist()
+    >>> dpjax.statistics.powers("y", 0.0, 4.0)({"y": jnp.array(5.0)}).tolist()
     [2.0, 4.0]
     """
     remedy = "Pass the bounds that values were clamped to."

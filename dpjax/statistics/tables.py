@@ -37,7 +37,8 @@ class Cells(OneCell):
 
     Examples
     --------
-    >>> cells("cell", num_categories=3)({"cell": 1}).tolist()
+    >>> import dpjax
+    >>> dpjax.statistics.cells("cell", num_categories=3)({"cell": 1}).tolist()
     [0.0, 1.0, 0.0]
     """
 
@@ -103,7 +104,8 @@ class Histogram(OneCell):
 
     Examples
     --------
-    >>> histogram("y", edges=(0.0, 1.0, 2.0)).dimension
+    >>> import dpjax
+    >>> dpjax.statistics.histogram("y", edges=(0.0, 1.0, 2.0)).dimension
     2
     """
 
@@ -170,7 +172,8 @@ class ClassFeatures(RecordStatistic):
 
     Examples
     --------
-    >>> class_features(num_classes=2, num_features=3, num_levels=4).dimension
+    >>> import dpjax
+    >>> dpjax.statistics.class_features(num_classes=2, num_features=3, num_levels=4).dimension
     24
     """
 
@@ -265,8 +268,9 @@ def cells(
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> cells(["sex", "age"], [2, 2])({"sex": jnp.array(1), "age": jnp.array(0)}).tolist()
+    >>> dpjax.statistics.cells(["sex", "age"], [2, 2])({"sex": jnp.array(1), "age": jnp.array(0)}).tolist()
     [0.0, 0.0, 1.0, 0.0]
     """
     fields = tuple(field) if isinstance(field, Sequence) and not isinstance(field, str) else (field,)
@@ -304,8 +308,9 @@ def histogram(field: str, edges: Sequence[float]) -> Histogram:
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> histogram("age", [0, 18, 65, 100])({"age": jnp.array(40.0)}).tolist()
+    >>> dpjax.statistics.histogram("age", [0, 18, 65, 100])({"age": jnp.array(40.0)}).tolist()
     [0.0, 1.0, 0.0]
     """
     remedy = "Sort the edges and drop repeated ones."
@@ -339,8 +344,9 @@ def class_features(num_classes: int, num_features: int, num_levels: int) -> Clas
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> counts = class_features(num_classes=2, num_features=1, num_levels=3)
+    >>> counts = dpjax.statistics.class_features(num_classes=2, num_features=1, num_levels=3)
     >>> counts.dimension
     6
     """
@@ -357,7 +363,8 @@ class Grouped(OneCell):
 
     Examples
     --------
-    >>> grouped("cell", groups=[0, 0, 1])({"cell": 2}).tolist()
+    >>> import dpjax
+    >>> dpjax.statistics.grouped("cell", groups=[0, 0, 1])({"cell": 2}).tolist()
     [0.0, 1.0]
     """
 
@@ -437,8 +444,9 @@ def grouped(field: str, groups: Sequence[int], num_groups: int | None = None) ->
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> margin = grouped("cell", [0, 0, 1, -1])
+    >>> margin = dpjax.statistics.grouped("cell", [0, 0, 1, -1])
     >>> margin({"cell": jnp.array(1)}).tolist(), margin({"cell": jnp.array(3)}).tolist()
     ([1.0, 0.0], [0.0, 0.0])
     """

@@ -62,6 +62,7 @@ class Measurement(NamedTuple):
 
     Examples
     --------
+    >>> from dpjax.adapters.census import Measurement
     >>> import numpy as np
     >>> row = Measurement("1", "sex * age", ("*", "age"), sign=None, value=np.array([9.0, 12.0]), variance=2.5)
     >>> float(row.value.sum())
@@ -88,6 +89,7 @@ class Histogram(NamedTuple):
 
     Examples
     --------
+    >>> from dpjax.adapters.census import Histogram
     >>> from dpjax.adapters import census
     >>> census.PL94_PERSON.sizes
     {'hhgq': 8, 'votingage': 2, 'hispanic': 2, 'cenrace': 63}

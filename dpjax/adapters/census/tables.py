@@ -47,6 +47,7 @@ class NoisyMeasurements:
 
     Examples
     --------
+    >>> from dpjax.adapters.census import NoisyMeasurements
     >>> import dpjax
     >>> statistic = dpjax.statistics.cells("cell", num_categories=4)
     >>> release = dpjax.Release([9, 12, 3, 5], dpjax.DiscreteGaussian(2.0), statistic, n=30)
@@ -112,6 +113,8 @@ def read_noisy_measurements(
 
     Examples
     --------
+    >>> from dpjax.adapters.census import Histogram
+    >>> from dpjax.adapters.census import read_noisy_measurements
     >>> import pathlib, tempfile
     >>> import pyarrow, pyarrow.parquet
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "noisy.parquet"

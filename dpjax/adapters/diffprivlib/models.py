@@ -84,6 +84,7 @@ def read_model(fitted: Any, *, n: int, covariates: str = "x", response: str = "y
 
     Examples
     --------
+    >>> from dpjax.adapters.diffprivlib import read_model
     >>> published = {
     ...     **{"model": "LogisticRegression", "classes_": [0, 1], "coef_": [[0.875]], "intercept_": [0.125]},
     ...     **{"epsilon": 2.0, "data_norm": 1.0, "C": 1.0, "fit_intercept": True},

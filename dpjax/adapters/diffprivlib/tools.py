@@ -68,6 +68,7 @@ def read_mean(value: float, bounds: Bounds, *, field: str, epsilon: float, n: in
 
     Examples
     --------
+    >>> from dpjax.adapters.diffprivlib import read_mean
     >>> read_mean(41.3, (0, 100), field="age", epsilon=1.0, n=200).mechanism.mechanism.scale
     0.5
     """
@@ -109,6 +110,7 @@ def read_sum(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int
 
     Examples
     --------
+    >>> from dpjax.adapters.diffprivlib import read_sum
     >>> read_sum(310, (0, 10), field="visits", epsilon=2.0, n=60, integer=True).mechanism.mechanism
     DiscreteLaplace(scale=5.0, privacy=None)
     """
@@ -150,6 +152,7 @@ def read_count(value: int, statistic: Statistic, *, epsilon: float, n: int) -> R
 
     Examples
     --------
+    >>> from dpjax.adapters.diffprivlib import read_count
     >>> import dpjax
     >>> smokers = read_count(31, dpjax.statistics.total("smokes", 0, 1), epsilon=0.5, n=200)
     >>> smokers.mechanism.mechanism
@@ -189,6 +192,7 @@ def read_histogram(counts: Sequence[int], edges: Sequence[float], *, field: str,
 
     Examples
     --------
+    >>> from dpjax.adapters.diffprivlib import read_histogram
     >>> release = read_histogram([12, 31, 7], [0.0, 10.0, 20.0, 30.0], field="age", epsilon=1.0, n=50)
     >>> release.statistic.dimension
     3
@@ -239,6 +243,7 @@ def read_quantile(
 
     Examples
     --------
+    >>> from dpjax.adapters.diffprivlib import read_quantile
     >>> read_quantile(41.3, 0.5, (0, 100), field="age", epsilon=1.0, n=200, num_bins=50).mechanism.sensitivity
     1.0
     """
@@ -281,6 +286,7 @@ def read_var(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int
 
     Examples
     --------
+    >>> from dpjax.adapters.diffprivlib import read_var
     >>> round(read_var(210.0, (0, 100), field="age", epsilon=1.0, n=200).mechanism.on_variance.mechanism.scale, 1)
     80.2
     """
@@ -315,6 +321,7 @@ def read_std(value: float, bounds: Bounds, *, field: str, epsilon: float, n: int
 
     Examples
     --------
+    >>> from dpjax.adapters.diffprivlib import read_std
     >>> round(float(read_std(14.5, (0, 100), field="age", epsilon=1.0, n=200).value[0]), 2)
     210.25
     """

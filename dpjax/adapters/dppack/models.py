@@ -84,6 +84,7 @@ def read_model(
 
     Examples
     --------
+    >>> from dpjax.adapters.dppack import read_model
     >>> published = {"model": "LogisticRegressionDP", "coeff": [0.5, -1.0], "eps": 1.0, "gamma": 1.0}
     >>> published["perturbation.method"] = "objective"
     >>> release = read_model(published, [-1, 0], [1, 4], n=500)

@@ -83,6 +83,7 @@ def read_mean(
 
     Examples
     --------
+    >>> from dpjax.adapters.dppack import read_mean
     >>> read_mean(41.3, (0, 100), field="age", eps=1.0, n=200).mechanism.scale
     0.5
     """
@@ -137,6 +138,7 @@ def read_var(
 
     Examples
     --------
+    >>> from dpjax.adapters.dppack import read_var
     >>> read_var(210.0, (0, 100), field="age", eps=1.0, n=200).mechanism.on_variance.mechanism.scale
     50.0
     """
@@ -187,6 +189,7 @@ def read_sd(
 
     Examples
     --------
+    >>> from dpjax.adapters.dppack import read_sd
     >>> read_sd(14.5, (0, 100), field="age", eps=1.0, n=200).value.tolist()
     [210.25]
     """
@@ -244,6 +247,7 @@ def read_histogram(
 
     Examples
     --------
+    >>> from dpjax.adapters.dppack import read_histogram
     >>> published = {"breaks": [0, 10, 20, 30], "counts": [12, 31, 7]}
     >>> read_histogram(published, field="age", eps=1.0, n=50).statistic.dimension
     3
@@ -305,6 +309,7 @@ def read_table(
 
     Examples
     --------
+    >>> from dpjax.adapters.dppack import read_table
     >>> read_table([[4, 0, 9], [2, 5, 1]], ("sex", "group"), eps=1.0, n=20).statistic.dimension
     6
     """
@@ -347,6 +352,7 @@ def read_quantile(
 
     Examples
     --------
+    >>> from dpjax.adapters.dppack import read_quantile
     >>> read_quantile(41.3, 0.5, (0, 100), field="age", eps=1.0, n=200, num_bins=50).mechanism.sensitivity
     1.0
     """

@@ -110,6 +110,7 @@ def formula(
 
     Examples
     --------
+    >>> from dpjax.models import formula
     >>> counties = {"poverty": [0.1, 0.3, 0.2, 0.4], "state": ["A", "A", "B", "B"], "population": [900, 700, 800, 500]}
     >>> model = formula("cases ~ poverty + (1 | state) + offset(log(population))", counties, family="poisson")
     >>> print(model.describe().partition("parameters:")[0])

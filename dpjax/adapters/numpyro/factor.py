@@ -50,6 +50,7 @@ def release_factor(name: str, release: Release, mean: Any, covariance: Any) -> N
 
     Examples
     --------
+    >>> from dpjax.adapters.numpyro.factor import release_factor
     >>> import dpjax, jax.numpy as jnp, numpyro
     >>> release = dpjax.Release([62.0], dpjax.Laplace(5.0), dpjax.statistics.total("y"), n=100)
     >>> def model():

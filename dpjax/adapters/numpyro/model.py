@@ -77,13 +77,13 @@ def from_numpyro(fn: Callable[..., Any], records: str | Sequence[str], n: int | 
 
     Examples
     --------
-    >>> import numpyro
+    >>> import dpjax, numpyro
     >>> from numpyro import distributions as dist
     >>> def program(n, y=None):
     ...     mean = numpyro.sample("mean", dist.Normal(0.0, 5.0))
     ...     with numpyro.plate("records", n):
     ...         numpyro.sample("y", dist.Normal(mean, 2.0), obs=y)
-    >>> from_numpyro(program, records=["y"]).exchangeable
+    >>> dpjax.from_numpyro(program, records=["y"]).exchangeable
     True
     """
     check_given(fn, arguments)

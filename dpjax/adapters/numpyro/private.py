@@ -77,6 +77,7 @@ def numpyro_target(
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
     >>> import numpyro
     >>> from numpyro import distributions as dist
@@ -84,7 +85,7 @@ def numpyro_target(
     ...     mean = numpyro.sample("mean", dist.Normal(0.0, 5.0))
     ...     with numpyro.plate("records", n):
     ...         numpyro.sample("y", dist.Normal(mean, 2.0))
-    >>> numpyro_target(program, {"y": np.array([1.0, 2.5])}).dimension
+    >>> dpjax.private.numpyro_target(program, {"y": np.array([1.0, 2.5])}).dimension
     1
     """
     check_count("chunk_size", chunk_size)

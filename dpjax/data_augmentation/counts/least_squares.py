@@ -76,7 +76,7 @@ def least_squares(model: Model, release: Release) -> LeastSquaresEstimate:
     >>> import dpjax, numpy as np
     >>> cells = dpjax.Release([3, -1, 7, 41], dpjax.DiscreteGaussian(4.0), dpjax.statistics.cells("cell", 4), n=50)
     >>> rows = dpjax.Release([5, 45], dpjax.Exact(), dpjax.statistics.grouped("cell", [0, 0, 1, 1]), n=50)
-    >>> found = least_squares(dpjax.models.categorical(np.ones(4)), dpjax.joint(cells, rows))
+    >>> found = dpjax.data_augmentation.least_squares(dpjax.models.categorical(np.ones(4)), dpjax.joint(cells, rows))
     >>> found.value.round(3)
     array([ 4.5,  0.5,  5.5, 39.5])
     """

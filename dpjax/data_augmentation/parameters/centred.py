@@ -180,6 +180,7 @@ def default_kernel(model: Model) -> ParameterKernel:
 
     Examples
     --------
+    >>> from dpjax.data_augmentation.parameters.centred import default_kernel
     >>> import dpjax
     >>> model = dpjax.models.exponential(dpjax.models.GammaPrior(2.0, 1.0))
     >>> default_kernel(model)

@@ -44,8 +44,7 @@ class Tuning(NamedTuple):
 
     Examples
     --------
-    >>> import dpjax
-    >>> import jax
+    >>> import dpjax, jax
     >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
     >>> tuning = dpjax.data_augmentation.initial_tuning(jax.random.key(1), model)
     >>> tuning.location.shape, tuning.factor.shape
@@ -114,6 +113,7 @@ def initial_tuning(key: Key, model: Model, num_samples: int = 1_000) -> Tuning:
 
     Examples
     --------
+    >>> from dpjax.data_augmentation.parameters.coordinates import initial_tuning
     >>> import jax, dpjax
     >>> prior = dpjax.models.NormalPrior(0.0, 2.0)
     >>> model = dpjax.models.normal(mean_prior=prior, variance=1.0)

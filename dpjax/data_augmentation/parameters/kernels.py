@@ -34,6 +34,7 @@ class ParameterKernel:
 
     Examples
     --------
+    >>> from dpjax.data_augmentation.parameters.kernels import ParameterKernel
     >>> import dpjax
     >>> kernel = dpjax.data_augmentation.parameter_kernel("elliptical_slice", num_steps=2)
     >>> isinstance(kernel, ParameterKernel), kernel.num_steps

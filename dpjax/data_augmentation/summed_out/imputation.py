@@ -29,6 +29,7 @@ class SummedOut:
 
     Examples
     --------
+    >>> from dpjax.data_augmentation.summed_out.imputation import SummedOut
     >>> import dpjax
     >>> dpjax.summed_out() == SummedOut()
     True

@@ -183,7 +183,7 @@ def marginal_likelihood(
     ...     with numpyro.plate("weeks", n):
     ...         numpyro.sample("y", dist.Poisson(rate), obs=y)
     >>> release = dpjax.LocalRelease([12, 19, 15], dpjax.DiscreteLaplace(2.0), field="y")
-    >>> likelihood = marginal_likelihood(dpjax.from_numpyro(visits, records="y"), release)
+    >>> likelihood = dpjax.marginal_likelihood(dpjax.from_numpyro(visits, records="y"), release)
     >>> round(float(likelihood({"rate": 15.0})), 3)
     -7.963
     """

@@ -45,8 +45,9 @@ class NormalInverseGamma:
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> component = NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
+    >>> component = dpjax.mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
     >>> round(float(component.log_density(0.0, {"mean": jnp.array(0.0), "variance": jnp.array(1.0)})), 3)
     -0.919
     """

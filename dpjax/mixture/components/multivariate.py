@@ -50,9 +50,9 @@ class NormalInverseWishart:
 
     Examples
     --------
-    >>> import jax
+    >>> import dpjax, jax
     >>> import numpy as np
-    >>> component = NormalInverseWishart(mean=np.zeros(2), precision=0.1, degrees=4.0, scale=np.eye(2))
+    >>> component = dpjax.mixture.NormalInverseWishart(mean=np.zeros(2), precision=0.1, degrees=4.0, scale=np.eye(2))
     >>> component.sample_prior(jax.random.key(1), 3)["mean"].shape
     (3, 2)
     """

@@ -48,7 +48,7 @@ def register_tractable(channel: type, component: type) -> Callable[[Build], Buil
     ...     pass
     >>> normal = dpjax.mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
     >>> known = dpjax.mixture.find_tractable(dpjax.Gaussian(1.0), normal)
-    >>> @register_tractable(Silent, dpjax.mixture.NormalInverseGamma)
+    >>> @dpjax.mixture.register_tractable(Silent, dpjax.mixture.NormalInverseGamma)
     ... def as_of_gaussian(channel):
     ...     return known
     """
@@ -77,9 +77,9 @@ def find_tractable(channel: Mechanism, component: Component) -> Tractable | None
     --------
     >>> import dpjax
     >>> normal = dpjax.mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=2.0, scale=1.0)
-    >>> find_tractable(dpjax.Laplace(1.0), normal) is not None
+    >>> dpjax.mixture.find_tractable(dpjax.Laplace(1.0), normal) is not None
     True
-    >>> find_tractable(dpjax.mechanisms.HaarWavelet(1.0, resolution=3), normal) is None
+    >>> dpjax.mixture.find_tractable(dpjax.mechanisms.HaarWavelet(1.0, resolution=3), normal) is None
     True
     """
     if not is_mechanism(channel):

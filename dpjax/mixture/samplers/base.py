@@ -55,8 +55,9 @@ class Sampler:
 
     Examples
     --------
+    >>> import dpjax
     >>> from dpjax import mixture
-    >>> isinstance(mixture.neal8(), Sampler), mixture.conditional(truncation=20).truncation
+    >>> isinstance(mixture.neal8(), dpjax.mixture.Sampler), mixture.conditional(truncation=20).truncation
     (True, 20)
     """
 

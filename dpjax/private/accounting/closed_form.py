@@ -44,6 +44,7 @@ class Taus(NamedTuple):
 
     Examples
     --------
+    >>> from dpjax.private.accounting import taus_for
     >>> taus_for(epsilon=1.0, delta=1e-6, num_iterations=100, num_leapfrog=9, gradient_share=0.5).tau_l
     59.7
     """
@@ -71,7 +72,8 @@ def sensitivity(bound: float, neighbours: Neighbours) -> float:
 
     Examples
     --------
-    >>> sensitivity(1.0, neighbours="replace-one")
+    >>> import dpjax
+    >>> dpjax.private.accounting.sensitivity(1.0, neighbours="replace-one")
     2.0
     """
     check_positive("bound", check_real("bound", bound))
@@ -101,7 +103,8 @@ def mu(num_iterations: int, tau_l: float, tau_g: float | None, num_leapfrog: int
 
     Examples
     --------
-    >>> mu(num_iterations=100, tau_l=10.0, tau_g=20.0, num_leapfrog=9)
+    >>> import dpjax
+    >>> dpjax.private.accounting.mu(num_iterations=100, tau_l=10.0, tau_g=20.0, num_leapfrog=9)
     1.75
     """
     iterations = check_count("num_iterations", num_iterations, least=0)
@@ -130,7 +133,8 @@ def log_delta(epsilon: float, mu: float) -> float:
 
     Examples
     --------
-    >>> log_delta(epsilon=1.0, mu=0.5)
+    >>> import dpjax
+    >>> dpjax.private.accounting.log_delta(epsilon=1.0, mu=0.5)
     -2.06
     """
     check_not_negative("epsilon", epsilon)
@@ -173,7 +177,8 @@ def epsilon(delta: float, mu: float) -> float:
 
     Examples
     --------
-    >>> epsilon(delta=1e-5, mu=0.5)
+    >>> import dpjax
+    >>> dpjax.private.accounting.epsilon(delta=1e-5, mu=0.5)
     4.38
     """
     check_delta(delta)
@@ -227,7 +232,8 @@ def largest_mu(epsilon: float, delta: float) -> float:
 
     Examples
     --------
-    >>> largest_mu(epsilon=1.0, delta=1e-5)
+    >>> import dpjax
+    >>> dpjax.private.accounting.largest_mu(epsilon=1.0, delta=1e-5)
     0.0359
     """
     check_moderate("epsilon", check_real("epsilon", epsilon))
@@ -267,7 +273,8 @@ def max_iterations(epsilon: float, delta: float, tau_l: float, tau_g: float | No
 
     Examples
     --------
-    >>> max_iterations(epsilon=1.0, delta=1e-5, tau_l=100.0, tau_g=100.0, num_leapfrog=9)
+    >>> import dpjax
+    >>> dpjax.private.accounting.max_iterations(epsilon=1.0, delta=1e-5, tau_l=100.0, tau_g=100.0, num_leapfrog=9)
     65
     """
     check_moderate("epsilon", check_real("epsilon", epsilon))
@@ -301,6 +308,7 @@ def taus_for(epsilon: float, delta: float, num_iterations: int, num_leapfrog: in
 
     Examples
     --------
+    >>> from dpjax.private.accounting import taus_for
     >>> taus_for(epsilon=1.0, delta=1e-6, num_iterations=100, num_leapfrog=9, gradient_share=0.5).tau_g
     188.9
     """

@@ -92,8 +92,9 @@ def noise_multiplier_for(budget: Budget, num_queries: int, *, sampling_rate: flo
 
     Examples
     --------
-    >>> budget = Budget(epsilon=1.0, delta=1e-5, neighbours="replace-one")
-    >>> noise_multiplier_for(budget, num_queries=10, sampling_rate=1.0)
+    >>> import dpjax
+    >>> budget = dpjax.private.Budget(epsilon=1.0, delta=1e-5, neighbours="replace-one")
+    >>> dpjax.private.noise_multiplier_for(budget, num_queries=10, sampling_rate=1.0)
     23.6
     """
     if not isinstance(budget, Budget):

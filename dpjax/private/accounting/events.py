@@ -40,8 +40,9 @@ def event(queries: Sequence[Query]) -> Any:
 
     Examples
     --------
+    >>> import dpjax
     >>> from dpjax.private import Query
-    >>> composed = event([Query("sum", 5.0, "simulation-grade", count=10)])
+    >>> composed = dpjax.private.events.event([Query("sum", 5.0, "simulation-grade", count=10)])
     """
     check_queries(queries)
     library = _library()
@@ -67,8 +68,9 @@ def accountant(queries: Sequence[Query], neighbours: Neighbours) -> Any:
 
     Examples
     --------
+    >>> import dpjax
     >>> from dpjax.private import Query
-    >>> told = accountant([Query("sum", 5.0, "simulation-grade", count=10)], "add-or-remove")
+    >>> told = dpjax.private.events.accountant([Query("sum", 5.0, "simulation-grade", count=10)], "add-or-remove")
     """
     check_neighbours(neighbours)
     library = _library()
@@ -93,9 +95,10 @@ def subsampled_log_delta(queries: Sequence[Query], epsilon: float, neighbours: N
 
     Examples
     --------
+    >>> import dpjax
     >>> from dpjax.private import Query
     >>> sums = Query("sum", 5.0, "simulation-grade", count=10)
-    >>> subsampled_log_delta([sums], 1.0, "add-or-remove") < -3
+    >>> dpjax.private.events.subsampled_log_delta([sums], 1.0, "add-or-remove") < -3
     True
     """
     check_queries(queries)
@@ -124,9 +127,10 @@ def subsampled_epsilon(queries: Sequence[Query], delta: float, neighbours: Neigh
 
     Examples
     --------
+    >>> import dpjax
     >>> from dpjax.private import Query
     >>> sums = Query("sum", 5.0, "simulation-grade", count=10)
-    >>> 2.5 < subsampled_epsilon([sums], 1e-5, "add-or-remove") < 3.0
+    >>> 2.5 < dpjax.private.events.subsampled_epsilon([sums], 1e-5, "add-or-remove") < 3.0
     True
     """
     check_queries(queries)

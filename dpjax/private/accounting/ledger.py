@@ -89,11 +89,12 @@ class BudgetExceeded(RuntimeError):
 
     Examples
     --------
+    >>> import dpjax
     >>> from dpjax import private
     >>> ledger = private.Ledger(private.Budget(1.0, 1e-6, neighbours="replace-one"))
     >>> try:
     ...     ledger.charge([private.Query("mean", noise_multiplier=1.0, grade="secure")])
-    ... except BudgetExceeded:
+    ... except dpjax.private.BudgetExceeded:
     ...     ledger.queries
     ()
     """
@@ -137,8 +138,9 @@ class Ledger(Printed):
 
     Examples
     --------
+    >>> import dpjax
     >>> from dpjax import private
-    >>> ledger = Ledger(private.Budget(1.0, 1e-6, neighbours="replace-one"))
+    >>> ledger = dpjax.private.Ledger(private.Budget(1.0, 1e-6, neighbours="replace-one"))
     >>> queries = [private.Query("mean", noise_multiplier=50.0, grade="secure")]
     >>> ledger.charge(queries, times=10)
     >>> ledger.affordable(queries) > 10

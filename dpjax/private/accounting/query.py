@@ -55,7 +55,8 @@ class Query:
 
     Examples
     --------
-    >>> query = Query("gradient", noise_multiplier=20.0, grade="secure", count=10)
+    >>> import dpjax
+    >>> query = dpjax.private.Query("gradient", noise_multiplier=20.0, grade="secure", count=10)
     >>> query.sampling_rate
     1.0
     """
@@ -133,7 +134,8 @@ class Budget(NamesArguments):
 
     Examples
     --------
-    >>> budget = Budget(1.0, 1e-6, neighbours="replace-one")
+    >>> import dpjax
+    >>> budget = dpjax.private.Budget(1.0, 1e-6, neighbours="replace-one")
     >>> print(budget)
     (ε = 1, δ = 1e-06) for replace-one neighbours
     """

@@ -41,7 +41,8 @@ class NotPrivate(NamedTuple):
 
     Examples
     --------
-    >>> report = NotPrivate(clipped_gradients=0.02, clipped_ratios=0.01)
+    >>> import dpjax
+    >>> report = dpjax.private.NotPrivate(clipped_gradients=0.02, clipped_ratios=0.01)
     >>> max(report)
     0.02
     """
@@ -63,6 +64,7 @@ class KernelInfo(NamedTuple):
 
     Examples
     --------
+    >>> from dpjax.private import KernelInfo
     >>> import jax.numpy as jnp
     >>> from dpjax.private import NotPrivate
     >>> info = KernelInfo(jnp.array(True), NotPrivate(clipped_gradients=jnp.array(0.0), clipped_ratios=jnp.array(0.1)))
@@ -150,6 +152,7 @@ def make_kernel(
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax, jax.numpy as jnp
     >>> from dpjax import private
     >>> def density(mean, y):
@@ -157,7 +160,7 @@ def make_kernel(
     >>> data = jnp.array([0.0, 1.0, 9.0])
     >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
     >>> kernel = private.rwmh(target, proposal_scale=0.5)
-    >>> make_kernel(target, kernel.build, kernel.queries).queries
+    >>> dpjax.private.make_kernel(target, kernel.build, kernel.queries).queries
     ()
     """
     check_target("target", target)

@@ -166,6 +166,7 @@ def dp_hmc(
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax, jax.numpy as jnp
     >>> from dpjax import private
     >>> def density(mean, y):
@@ -173,7 +174,7 @@ def dp_hmc(
     >>> data = jnp.array([0.0, 1.0, 9.0])
     >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
     >>> bounds = {"gradient_bound": 1.0, "ratio_bound": 1.0, "tau_g": 50.0, "tau_l": 50.0}
-    >>> kernel = dp_hmc(target, private.noise.jax, step_size=0.1, num_leapfrog=5, **bounds)
+    >>> kernel = dpjax.private.dp_hmc(target, private.noise.jax, step_size=0.1, num_leapfrog=5, **bounds)
     >>> [query.count for query in kernel.queries]
     [6, 1]
     """
@@ -233,13 +234,14 @@ def hmc(
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax, jax.numpy as jnp
     >>> from dpjax import private
     >>> def density(mean, y):
     ...     return -((y - mean) ** 2) / 2
     >>> data = jnp.array([0.0, 1.0, 9.0])
     >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
-    >>> kernel = hmc(target, step_size=0.3, num_leapfrog=5)
+    >>> kernel = dpjax.private.hmc(target, step_size=0.3, num_leapfrog=5)
     >>> kernel.queries
     ()
     """

@@ -101,13 +101,14 @@ def dp_penalty(
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
     >>> from dpjax import private
     >>> def density(mean, y):
     ...     return -((y - mean) ** 2) / 2
     >>> data = jnp.array([0.0, 1.0, 9.0])
     >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
-    >>> kernel = dp_penalty(target, private.noise.jax, proposal_scale=0.5, ratio_bound=2.0, tau=5.0)
+    >>> kernel = dpjax.private.dp_penalty(target, private.noise.jax, proposal_scale=0.5, ratio_bound=2.0, tau=5.0)
     >>> [query.name for query in kernel.queries]
     ['log-likelihood ratio']
     """
@@ -153,13 +154,14 @@ def rwmh(
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
     >>> from dpjax import private
     >>> def density(mean, y):
     ...     return -((y - mean) ** 2) / 2
     >>> data = jnp.array([0.0, 1.0, 9.0])
     >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
-    >>> rwmh(target, proposal_scale=0.5).queries
+    >>> dpjax.private.rwmh(target, proposal_scale=0.5).queries
     ()
     """
     check_target("target", target)

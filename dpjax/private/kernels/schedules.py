@@ -48,8 +48,9 @@ def halton_steps(step_size: float, *, low: float, high: float, length: int, rng:
 
     Examples
     --------
+    >>> import dpjax
     >>> import numpy as np
-    >>> schedule = halton_steps(0.1, low=0.5, high=1.5, length=8, rng=np.random.default_rng(1))
+    >>> schedule = dpjax.private.halton_steps(0.1, low=0.5, high=1.5, length=8, rng=np.random.default_rng(1))
     >>> bool(0.05 < schedule(3) < 0.15)
     True
     """

@@ -86,13 +86,14 @@ def dp_sgld(
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
     >>> from dpjax import private
     >>> def density(mean, y):
     ...     return -((y - mean) ** 2) / 2
     >>> data = jnp.array([0.0, 1.0, 9.0])
     >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
-    >>> kernel = dp_sgld(
+    >>> kernel = dpjax.private.dp_sgld(
     ...     target, private.noise.jax, step_size=0.01, sampling_rate=0.5, gradient_bound=2.0, noise_multiplier=1.0
     ... )
     """
@@ -120,7 +121,8 @@ def largest_langevin_noise(step_size: float, sampling_rate: float, gradient_boun
 
     Examples
     --------
-    >>> largest_langevin_noise(step_size=1e-4, sampling_rate=0.1, gradient_bound=2.0)
+    >>> import dpjax
+    >>> dpjax.private.largest_langevin_noise(step_size=1e-4, sampling_rate=0.1, gradient_bound=2.0)
     10.0
     """
     for name, value in (("step_size", step_size), ("sampling_rate", sampling_rate), ("gradient_bound", gradient_bound)):

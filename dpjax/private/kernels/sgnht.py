@@ -91,13 +91,14 @@ def dp_sgnht(
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
     >>> from dpjax import private
     >>> def density(mean, y):
     ...     return -((y - mean) ** 2) / 2
     >>> data = jnp.array([0.0, 1.0, 9.0])
     >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
-    >>> kernel = dp_sgnht(
+    >>> kernel = dpjax.private.dp_sgnht(
     ...     target,
     ...     private.noise.jax,
     ...     step_size=0.01,

@@ -64,10 +64,11 @@ class Design:
 
     Examples
     --------
+    >>> import numpy as np
     >>> import dpjax
     >>> widths = {"mean": np.array([[[2.0, 2.2], [0.8, 1.0]]])}
     >>> budgets = tuple(dpjax.private.Budget(epsilon, 1e-6, "replace-one") for epsilon in (1.0, 4.0))
-    >>> print(Design(("total",), budgets, widths, 0.9, (True,)))
+    >>> print(dpjax.private.Design(("total",), budgets, widths, 0.9, (True,)))
                     mean  se of mean
     total, ε = 1   2.100      0.1000
     total, ε = 4  0.9000      0.1000
@@ -223,7 +224,7 @@ def design(
 
     Examples
     --------
-    >>> import dpjax
+    >>> import dpjax, jax
     >>> from dpjax import private
     >>> model = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
     >>> budgets = [private.Budget(epsilon, 1e-6, "replace-one") for epsilon in (0.5, 8.0)]

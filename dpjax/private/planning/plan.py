@@ -225,6 +225,7 @@ def plan(
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax, jax.numpy as jnp
     >>> from dpjax import private
     >>> def density(mean, y):
@@ -233,7 +234,7 @@ def plan(
     >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
     >>> budget = private.Budget(8.0, 1e-6, neighbours="replace-one")
     >>> run = {"num_records": 100_000, "num_chains": 1, "num_iterations": 1_000}
-    >>> settings = plan(jax.random.key(1), target, source="synthetic", budget=budget, **run)
+    >>> settings = dpjax.private.plan(jax.random.key(1), target, source="synthetic", budget=budget, **run)
     >>> settings.num_iterations
     1000
     """

@@ -37,6 +37,7 @@ class Diagnostics(NamedTuple):
 
     Examples
     --------
+    >>> from dpjax.private import Diagnostics
     >>> import numpy as np
     >>> report = Diagnostics(np.array([0.8, 0.7]), clipped_gradients=np.zeros(2), clipped_ratios=np.array([0.01, 0.02]))
     >>> float(report.acceptance_rate.mean())

@@ -116,6 +116,7 @@ def sample(
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax, jax.numpy as jnp
     >>> from dpjax import private
     >>> def density(mean, y):
@@ -124,7 +125,7 @@ def sample(
     >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
     >>> kernel = private.dp_penalty(target, private.noise.jax, proposal_scale=0.5, ratio_bound=1.0, tau=50.0)
     >>> ledger = private.Ledger(private.Budget(4.0, 1e-6, neighbours="replace-one"))
-    >>> published = sample(jax.random.key(1), kernel, jnp.zeros(2), ledger, num_iterations=20)
+    >>> published = dpjax.private.sample(jax.random.key(1), kernel, jnp.zeros(2), ledger, num_iterations=20)
     >>> published.draws.shape
     (2, 20)
     """

@@ -89,13 +89,14 @@ def clipped_gradients(target: Target, vector: Array, bound: float) -> ClippedSum
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax, jax.numpy as jnp
     >>> from dpjax import private
     >>> def density(mean, y):
     ...     return -((y - mean) ** 2) / 2
     >>> data = jnp.array([0.0, 1.0, 9.0])
     >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
-    >>> gradients = clipped_gradients(target, jnp.array([0.0]), bound=2.0)
+    >>> gradients = dpjax.private.clipped_gradients(target, jnp.array([0.0]), bound=2.0)
     >>> int(gradients.clipped)
     1
     """
@@ -127,13 +128,14 @@ def clipped_ratios(target: Target, vector: Array, proposal: Array, bound: Array 
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
     >>> from dpjax import private
     >>> def density(mean, y):
     ...     return -((y - mean) ** 2) / 2
     >>> data = jnp.array([0.0, 1.0, 9.0])
     >>> target = private.target(density, lambda mean: -(mean**2) / 2, data, jnp.zeros(()))
-    >>> ratios = clipped_ratios(target, jnp.array([0.0]), jnp.array([1.0]), bound=2.0)
+    >>> ratios = dpjax.private.clipped_ratios(target, jnp.array([0.0]), jnp.array([1.0]), bound=2.0)
     >>> int(ratios.clipped)
     1
     """

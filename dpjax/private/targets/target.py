@@ -170,6 +170,7 @@ def target(
 
     Examples
     --------
+    >>> from dpjax.private import target
     >>> import jax.numpy as jnp
     >>> def density(mean, y):
     ...     return -((y - mean) ** 2) / 2
@@ -227,7 +228,7 @@ def model_target(
     >>> import jax.numpy as jnp
     >>> import dpjax
     >>> model = dpjax.models.normal(mean_prior=dpjax.models.NormalPrior(0.0, 2.0), variance=1.0)
-    >>> model_target(model, {"y": jnp.array([0.0, 1.0, 9.0])}).dimension
+    >>> dpjax.private.model_target(model, {"y": jnp.array([0.0, 1.0, 9.0])}).dimension
     1
     """
     records, rows = split_people(records, people, max_rows, normalise)
