@@ -85,9 +85,10 @@ def read_numbers(argument: str, value: Any, expected: str, remedy: str) -> np.nd
         fail(argument, "an array with masked entries", expected, "Leave them out: masks are ignored.")
     try:
         array = np.asarray(value)
-    except (TypeError, ValueError):
+    except Exception as error:  # whatever the array of another library may raise
         is_key = isinstance(value, jax.Array) and jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key)
-        fail(argument, "PRNG keys" if is_key else "rows of unequal length", expected, remedy)
+        given = "rows of unequal length" if isinstance(value, (list, tuple)) else summarize_error(error)
+        fail(argument, "PRNG keys" if is_key else given, expected, remedy)
     if array.dtype.kind in "biuf":
         return array
     is_array = isinstance(value, (str, list, tuple)) or hasattr(value, "__array__")
@@ -104,6 +105,14 @@ def check_floats(argument: str, value: Any) -> None:
 def check_positive(argument: str, value: Any, remedy: str = "Pass a number above zero.") -> None:
     """Raise unless every entry of `value` is finite and positive."""
     check_array(argument, value, lambda array: array > 0, "finite numbers above 0", remedy)
+
+
+def check_positive_floats(argument: str, value: Any, remedy: str = "Pass a number above zero.") -> None:
+    """Raise unless every entry of `value` is positive, and neither 0 nor ∞ in JAX's default float type."""
+    check_positive(argument, value, remedy)
+    if np.size(value) == 0:
+        fail(argument, "no number", "at least one", remedy)
+    check_float(argument, value)
 
 
 def check_float(argument: str, value: Any) -> None:
@@ -153,7 +162,7 @@ def check_count(
     most: int = LARGEST_COUNT,
 ) -> int:
     """Return `value` as an int, or raise unless it is a whole number from `least` to `most`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
+    if isinstance(value, (bool, np.bool_, np.timedelta64)) or not isinstance(value, Integral):
         given = f"{describe(value)} of type {type(value).__name__}"
         fail(argument, given, f"a whole number >= {least}", remedy, error=TypeError)
     if value < least:

@@ -163,7 +163,8 @@ def check_delimiter(delimiter: Any) -> None:
 
 def read_keys(keys: Any) -> list[Key]:
     """The possible keys, or an error."""
-    if isinstance(keys, (str, bytes, Mapping, jax.Array)) or not isinstance(keys, Collection):
+    is_text = isinstance(keys, (str, bytes, Mapping, jax.Array))
+    if is_text or not isinstance(keys, Collection) or getattr(keys, "ndim", 1) != 1:
         fail("keys", describe(keys), "every possible key, or their number", "Pass a list of keys.", error=TypeError)
     return [as_key(key) for key in keys]
 

@@ -15,7 +15,7 @@ from dpjax._util.validation import check_float, check_positive, fail
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import AddedNoise, Tails
-from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.base import Mechanism, as_floating, as_leaf
 from dpjax.mechanisms.calibrated import FromEpsilon, FromZCDP
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
@@ -93,7 +93,7 @@ def checked_scale(scale: Any, remedy: str, argument: str = "scale") -> Any:
     if np.size(scale) == 0:
         fail(argument, "no number", "one, or one for each coordinate", remedy)
     check_float(argument, scale)
-    return as_floating(scale) if isinstance(scale, (list, tuple, np.ndarray, np.generic, jax.Array)) else scale
+    return as_leaf(scale)
 
 
 @frozen_pytree

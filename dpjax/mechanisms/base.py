@@ -6,7 +6,7 @@ anything is compiled. An object that does not inherit from `Mechanism` is used f
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, ClassVar, NoReturn
 
@@ -25,6 +25,7 @@ from dpjax.numerics.next_floats import next_below, where_near
 
 __all__ = [
     "Mechanism",
+    "as_leaf",
     "as_mechanism",
     "at_coordinates",
     "convert_mechanisms",
@@ -422,3 +423,10 @@ def as_floating(value: Any) -> Array:
     """The value as a floating array: integers take the default float dtype, floats keep theirs."""
     array = jnp.asarray(value)
     return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.result_type(float))
+
+
+def as_leaf(value: Any) -> Any:
+    """Sequences and arrays, of other libraries too, as floating arrays; numbers and placeholders stay as they are."""
+    if isinstance(value, (list, tuple, jax.Array)):
+        return as_floating(value)
+    return as_floating(np.asarray(value)) if isinstance(value, Sequence) or hasattr(value, "__array__") else value

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -12,7 +11,7 @@ from dpjax._util.validation import check_array, describe_array, fail, is_traced,
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import Tails
-from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
+from dpjax.mechanisms.base import Mechanism, as_floating, as_leaf, convert_mechanisms
 from dpjax.mechanisms.promises import Promise, ProtectedSums
 from dpjax.numerics.next_floats import where_near
 
@@ -179,20 +178,20 @@ def check_tails(mechanism: Any, wrapped: bool = False) -> None:
         fail("mechanism", name_of(mechanism), "an additive mechanism", remedy, error=TypeError)
 
 
+def is_held(bound: np.ndarray) -> bool:
+    """Whether there are numbers, of JAX's default float type."""
+    return bool(bound.size) and bool(np.all(np.abs(bound) <= float(jnp.finfo(jnp.result_type(float)).max)))
+
+
 def read_bounds(lower: Any, upper: Any, remedy: str) -> tuple[Any, Any]:
     """The bounds, sequences made floating arrays, or an error unless there is one, and both are finite and in order."""
     if lower is None and upper is None:
         fail("lower, upper", "neither", "at least one bound", remedy)
     for name, bound in {"lower": lower, "upper": upper}.items():
         if bound is not None:
-            check_array(name, bound, np.isfinite, "finite numbers", "Leave out a bound that does not bind.")
+            check_array(name, bound, is_held, "finite numbers", "Leave out a bound that does not bind.")
     _check_order(lower, upper)
-    return _as_bound(lower), _as_bound(upper)
-
-
-def _as_bound(bound: Any) -> Any:
-    """A sequence as a floating array; numbers and placeholders stay as they are."""
-    return as_floating(bound) if isinstance(bound, (list, tuple, np.ndarray, np.generic, jax.Array)) else bound
+    return as_leaf(lower), as_leaf(upper)
 
 
 def _check_order(lower: object, upper: object) -> None:

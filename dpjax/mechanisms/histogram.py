@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_array, check_count, check_positive_number
+from dpjax._util.validation import check_array, check_count, check_number, check_positive_number
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
@@ -97,6 +97,7 @@ class SmoothedHistogram(Mechanism):
     def __post_init__(self) -> None:
         check_privacy(self.privacy)
         remedy = "smoothing_weight(epsilon, num_draws, num_bins, n) computes one."
+        check_number("weight", self.weight)
         check_array("weight", self.weight, lambda array: (array > 0) & (array <= 1), "a number in (0, 1]", remedy)
         check_count("num_draws", self.num_draws)
 

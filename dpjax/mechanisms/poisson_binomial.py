@@ -11,7 +11,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, check_count, check_number, check_positive_number, fail
 from dpjax._util.words import amount, quantity
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.base import Mechanism, as_floating, as_leaf
 from dpjax.mechanisms.local_channel import as_integers, check_codes
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, pure
@@ -81,8 +81,7 @@ class PoissonBinomial(Mechanism):
         check_privacy(self.privacy)
         remedy = "Pass θ, or write dpjax.mechanisms.PoissonBinomial.from_epsilon(epsilon, num_trials)."
         check_array("theta", self.theta, lambda theta: (theta > 0) & (theta <= 0.5), "numbers in (0, 1/2]", remedy)
-        if isinstance(self.theta, (list, tuple, np.ndarray)):
-            object.__setattr__(self, "theta", jnp.asarray(self.theta, jnp.result_type(float)))
+        object.__setattr__(self, "theta", as_leaf(self.theta))
         trials = check_count("num_trials", self.num_trials, TRIALS, most=MOST_TRIALS)
         object.__setattr__(self, "num_trials", trials)
         for name in ("lower", "upper"):

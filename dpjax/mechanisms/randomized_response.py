@@ -12,7 +12,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, check_count, describe_array, fail
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.base import Mechanism
+from dpjax.mechanisms.base import Mechanism, as_leaf
 from dpjax.mechanisms.local_channel import as_integers, check_codes, largest_log_ratio
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
@@ -68,10 +68,11 @@ class RandomizedResponse(Mechanism):
             fail("keep, matrix", given, "exactly one of them", "Pass keep and num_categories, or the matrix alone.")
         if self.matrix is None:
             check_array("keep", self.keep, _is_probability, "a probability in (0, 1]", "Pass P(released = true).")
-            if isinstance(self.keep, (list, tuple, np.ndarray)):
-                object.__setattr__(self, "keep", jnp.asarray(self.keep, jnp.result_type(float)))
+            object.__setattr__(self, "keep", as_leaf(self.keep))
             check_count("num_categories", self.num_categories, "Pass the number of categories.", least=2)
         else:
+            if hasattr(self.matrix, "to_numpy"):  # of pandas
+                object.__setattr__(self, "matrix", self.matrix.to_numpy())
             _check_matrix(self.matrix, self.num_categories)
             self._take_matrix()
 

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_array
+from dpjax._util.validation import check_array, fail
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import AddedNoise
 from dpjax.mechanisms.additive import Additive, checked_scale
-from dpjax.mechanisms.base import as_floating
+from dpjax.mechanisms.base import as_leaf
 from dpjax.mechanisms.discrete import DiscreteLaplace, geometric_difference
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, ProtectedSums, Unpromised, pure, smallest
@@ -77,8 +77,9 @@ class Staircase(Additive):
             object.__setattr__(self, "share", 1 / (1 + jnp.exp(jnp.asarray(self.epsilon, float) / 2)))
         remedy = "Leave it out for the share of which the noise is least."
         check_array("share", self.share, lambda share: (share >= 0) & (share <= 1), "numbers from 0 to 1", remedy)
-        if isinstance(self.share, (list, tuple, np.ndarray)):
-            object.__setattr__(self, "share", as_floating(self.share))
+        if np.size(self.share) == 0:
+            fail("share", "no number", "one, or one for each coordinate", remedy)
+        object.__setattr__(self, "share", as_leaf(self.share))
 
     @property
     def scale(self) -> Array:

@@ -8,10 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_count, check_positive, check_positive_number, fail
+from dpjax._util.validation import check_count, check_number, check_positive_number, fail
 from dpjax._util.words import amount
 from dpjax.base import Array, Key
-from dpjax.mechanisms.additive import Laplace
+from dpjax.mechanisms.additive import Laplace, checked_scale
 from dpjax.mechanisms.base import Mechanism, as_floating, noise_and_value
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, pure, smallest
@@ -119,7 +119,8 @@ class HaarWavelet(Mechanism):
 
     def __post_init__(self) -> None:
         check_privacy(self.privacy)
-        check_positive("scale", self.scale, "haar_scale(epsilon, resolution) computes one.")
+        check_number("scale", self.scale)
+        object.__setattr__(self, "scale", checked_scale(self.scale, "haar_scale(epsilon, resolution) computes one."))
         check_count("resolution", self.resolution, "Pass the finest level J.", least=0)
 
     def _words(self) -> str:

@@ -1,5 +1,6 @@
 """Arguments of models as arrays: shapes are always checked, values unless they are traced."""
 
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -32,7 +33,10 @@ def is_numeric(value: Any) -> bool:
 
 def check_finite(argument: str, value: Any) -> None:
     """Raise unless every entry of a concrete `value` is finite."""
-    check_array(argument, value, np.isfinite, "finite numbers", "Remove the missing or infinite values.")
+    kind = jnp.result_type(float)
+    largest = float(jnp.finfo(kind).max)
+    expected, remedy = f"finite numbers of {kind}", "Remove the missing or infinite values."
+    check_array(argument, value, lambda array: np.abs(array) <= largest, expected, remedy)
 
 
 def check_definite(argument: str, value: Any, remedy: str) -> None:
@@ -70,6 +74,8 @@ def hold_arrays(node: Any) -> None:
         value = getattr(node, field.name)
         if isinstance(value, (list, tuple)):
             object.__setattr__(node, field.name, jnp.asarray(value, float))
+        elif isinstance(value, Sequence) or (hasattr(value, "__array__") and not is_numeric(value)):
+            object.__setattr__(node, field.name, jnp.asarray(np.asarray(value), float))
 
 
 def as_array(argument: str, value: Any, expected: str, remedy: str) -> Array:

@@ -14,7 +14,7 @@ from jax.typing import ArrayLike
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.spelling import NamesArguments
-from dpjax._util.validation import check_positive, is_traced
+from dpjax._util.validation import check_positive_floats, is_traced
 from dpjax.base import Array, Key
 from dpjax.models.arguments import (
     check_definite,
@@ -96,7 +96,7 @@ class NormalPrior(NamesArguments):
 
     def __post_init__(self) -> None:
         check_finite("mean", self.mean)
-        check_positive("scale", self.scale, "Pass standard deviations, not variances or precisions.")
+        check_positive_floats("scale", self.scale, "Pass standard deviations, not variances or precisions.")
         check_lengths("scale", self.scale, "mean", self.mean)
         hold_arrays(self)
 
@@ -142,8 +142,8 @@ class GammaPrior(NamesArguments):
     rate: ArrayLike
 
     def __post_init__(self) -> None:
-        check_positive("shape", self.shape)
-        check_positive("rate", self.rate, "Pass the rate, that is 1 / scale.")
+        check_positive_floats("shape", self.shape)
+        check_positive_floats("rate", self.rate, "Pass the rate, that is 1 / scale.")
         check_lengths("rate", self.rate, "shape", self.shape)
         hold_arrays(self)
         warn_of_underflow("shape", self.shape)
@@ -197,8 +197,8 @@ class InverseGammaPrior(NamesArguments):
     scale: ArrayLike
 
     def __post_init__(self) -> None:
-        check_positive("shape", self.shape)
-        check_positive("scale", self.scale)
+        check_positive_floats("shape", self.shape)
+        check_positive_floats("scale", self.scale)
         hold_arrays(self)
         warn_of_underflow("shape", self.shape)
 
@@ -253,8 +253,8 @@ class NormalInverseGammaPrior(NamesArguments):
     def __post_init__(self) -> None:
         check_finite("mean", self.mean)
         check_definite("precision", self.precision, "Pass an inverse covariance, in units of 1 / variance.")
-        check_positive("shape", self.shape)
-        check_positive("scale", self.scale)
+        check_positive_floats("shape", self.shape)
+        check_positive_floats("scale", self.scale)
         hold_arrays(self)
 
     @property
@@ -337,7 +337,7 @@ class NormalInverseWishartPrior(NamesArguments):
 
     def __post_init__(self) -> None:
         check_finite("mean", self.mean)
-        check_positive("precision", self.precision)
+        check_positive_floats("precision", self.precision)
         check_definite("scale", self.scale, "Pass the scale matrix of the inverse Wishart distribution.")
         check_degrees(self.degrees, np.shape(self.scale)[-1] if np.ndim(self.scale) else 1)
         hold_arrays(self)

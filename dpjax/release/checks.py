@@ -262,7 +262,7 @@ def _check_numbers(argument: str, value: Any, remedy: str, of_gaps: str) -> None
         return
     try:
         array = value if np.ma.is_masked(value) else np.asarray(value)
-    except (TypeError, ValueError):
+    except Exception:  # whatever the array of another library may raise
         fail(argument, repr(value), "numbers in one regular array", "Give every row the same length.", error=TypeError)
     if array.dtype.kind == "f" and np.any(np.isnan(array)):
         remedy = of_gaps

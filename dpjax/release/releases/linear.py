@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.spelling import names_arguments
-from dpjax._util.validation import fail, name_of
+from dpjax._util.validation import check_choice, fail, name_of
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms.base import Mechanism, as_mechanism, parts_of
 from dpjax.mechanisms.multivariate import MultivariateGaussian
@@ -80,10 +80,9 @@ def linear(
         remedy = "Pass one number for each row of the matrix."
         fail("value", f"shape {list(vector.shape)}", f"shape [{len(rows)}]", remedy)
     combined = combine(statistic, matrix)
+    check_choice("noise", noise, ("before", "after"), "Say whether noise was added before sums were combined.")
     if noise == "after":
         return Release(vector, mechanism, combined, n)
-    if noise != "before":
-        fail("noise", repr(noise), "'before' or 'after'", "Say whether noise was added before sums were combined.")
     mechanism, rank = as_mechanism(mechanism), np.linalg.matrix_rank(rows)
     if rank == rows.shape[1]:
         return Release(jnp.asarray(solve_sums(rows, value, mechanism), vector.dtype), mechanism, statistic, n)

@@ -15,6 +15,9 @@ from dpjax.statistics import cells
 
 __all__ = ["randomized_response_counts", "unary_encoding_sums"]
 
+MOST_PERSONS = 10**9
+"""More than the values of a release that has one for each person can be."""
+
 
 @names_arguments
 def unary_encoding_sums(
@@ -104,6 +107,8 @@ def randomized_response_counts(counts: Any, *, keep: float, field: str = "cell")
     remedy = "Pass how many persons gave each answer."
     check_array("counts", counts, lambda array: (array >= 0) & (array == np.round(array)), "counts", remedy)
     numbers = np.asarray(counts)
+    if np.sum(numbers, dtype=float) > MOST_PERSONS:
+        fail("counts", f"{np.sum(numbers, dtype=float):.3g} persons", f"at most {MOST_PERSONS:,}", remedy)
     if numbers.ndim != 1 or len(numbers) < 2 or not numbers.sum():
         fail("counts", f"shape {list(numbers.shape)} of sum {numbers.sum():g}", "counts of two answers or more", remedy)
     answers = np.repeat(np.arange(len(numbers)), numbers.astype(int))
