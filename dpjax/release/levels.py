@@ -43,7 +43,7 @@ def has_names(values: Any) -> bool:
     """Whether there are texts among the values."""
     try:
         array = np.asarray(values)
-    except (TypeError, ValueError):  # traced or ragged ones, of which later checks say what is wrong
+    except Exception:  # traced or ragged ones, and others', of which later checks say what is wrong
         return False
     return array.dtype.kind in "OSU" and any(isinstance(value, str) for value in array.ravel().tolist())
 

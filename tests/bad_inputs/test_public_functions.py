@@ -22,6 +22,13 @@ class Anything:
     """An object of a class that dpjax does not know."""
 
 
+class Unreadable:
+    """An array of another library that cannot be read, as one that requires a gradient."""
+
+    def __array__(self, *arguments: Any, **options: Any) -> np.ndarray:
+        raise RuntimeError("call detach first")
+
+
 KEY = jax.random.key(0)
 RAGGED = [[1.0], [1.0, 2.0]]
 NOTHING = {"None": None, "an object": Anything(), "a dict": {"q": 1}, "a key": KEY, "a class": int}
@@ -33,6 +40,7 @@ NO_NUMBER = NOTHING | {
     "of 5,000 digits": 10**5000,
     "a function": np.sqrt,
     "ragged": RAGGED,
+    "an unreadable array": Unreadable(),
 }
 BAD: dict[str, dict[str, Any]] = {
     "number": NO_NUMBER,
@@ -45,6 +53,7 @@ BAD: dict[str, dict[str, Any]] = {
         "negative": -1,
         "True": True,
         "a list": [1],
+        "a duration": np.timedelta64(3, "s"),
         "beyond floats": 10**400,
         "of 5,000 digits": 10**5000,
     },

@@ -62,7 +62,7 @@ def suppressed(value: Array, statistic: Statistic, limit: int, n: Any, *, least:
     remedy = "Pass the published counts, NaN where one was suppressed."
     try:
         counts = np.asarray(value, float)
-    except (TypeError, ValueError, OverflowError):
+    except Exception:  # whatever the array of another library may raise
         fail("value", describe(value), "counts and NaN", remedy, error=TypeError)
     if np.any(counts < 0):
         fail("value", "negative numbers", "counts and NaN", remedy)
