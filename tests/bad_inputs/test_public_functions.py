@@ -96,6 +96,8 @@ OTHER_NAMES = {
     "keys": "values",
     "low": "lower",
     "num_warmup": "num_samples",
+    "people": "max_rows",
+    "records": "people",
     "release_design": "release",
     "thin": "num_samples",
 }
