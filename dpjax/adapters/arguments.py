@@ -70,6 +70,6 @@ def quantile_within(value: Any, probability: Any, bounds: Any, n: Any, **options
     lower, upper = read_range(bounds)
     remedy = "Read several quantiles one by one, each with its part of epsilon, and pass them to dpjax.joint."
     for name, given in {"value": value, "probability": probability}.items():
-        if isinstance(given, (list, tuple)) or getattr(given, "ndim", 0):
+        if isinstance(given, (list, tuple)) or getattr(given, "ndim", 0) != 0:
             fail(name, shape_of(given), "one number", remedy)
     return interval_quantile(value, probability, lower=lower, upper=upper, n=read_n(n), **options)

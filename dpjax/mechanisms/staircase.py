@@ -77,7 +77,7 @@ class Staircase(Additive):
             object.__setattr__(self, "share", 1 / (1 + jnp.exp(jnp.asarray(self.epsilon, float) / 2)))
         remedy = "Leave it out for the share of which the noise is least."
         check_array("share", self.share, lambda share: (share >= 0) & (share <= 1), "numbers from 0 to 1", remedy)
-        if np.size(self.share) == 0:
+        if np.shape(self.share) == (0,):  # type: ignore[arg-type]
             fail("share", "no number", "one, or one for each coordinate", remedy)
         object.__setattr__(self, "share", as_leaf(self.share))
 

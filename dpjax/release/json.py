@@ -39,7 +39,7 @@ CONTENT = {
     "microdata": {"fields", "summed", "num_others"},
 }
 HEADER = {"schema", "version", "kind"}
-ABOUT = {"units": None, "metadata": {}}
+ABOUT: dict[str, Any] = {"units": None, "metadata": {}}
 OPTIONAL = {"local-release": {"levels": None}}
 """Entries that a text may lack, as `ABOUT` of every kind, and what then stands for them."""
 

@@ -79,7 +79,7 @@ class Timed:
         return found if is_timed else found | {"rate": 0.0}
 
 
-class TerminalBar(Timed, tqdm):  # type: ignore[type-arg]
+class TerminalBar(Timed, tqdm):
     """The bar of terminals, and of lines."""
 
 

@@ -60,7 +60,7 @@ class SavedFormula(FileForm):
 
 def without_functions(design: DesignMatrix) -> DesignMatrix:
     """The design with names and numbers in the place of its family and distributions."""
-    return replace(with_priors(design, write_prior), family=design.family.name)
+    return replace(with_priors(design, write_prior), family=design.family.name)  # type: ignore[arg-type]
 
 
 def with_functions(design: DesignMatrix) -> DesignMatrix:
