@@ -12,7 +12,7 @@ CONSTRAINTS ?= $(wildcard constraints/python$(PYTHON_VERSION).txt)
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(addprefix --constraint ,$(CONSTRAINTS))
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo quick test test-all shards weights weight lint format types docs site-version notebooks api wheel release printed benchmarks lock audit clean
+.PHONY: demo quick test test-all shards weights weight lint format types docs site-version notebooks api wheel release printed benchmarks accelerator lock audit clean
 
 demo: $(VENV)/installed
 	$(BIN)/python -m dpjax demo
@@ -102,6 +102,13 @@ release: $(VENV)/installed
 # QUICK=1: every benchmark at the smallest size that runs its code; no figure means anything then.
 benchmarks: $(VENV)/installed
 	$(if $(QUICK),XLA_FLAGS="$$($(BIN)/python -m tests.tools.xla_flags)") $(BIN)/python -m benchmarks $(if $(QUICK),--tiny)
+
+# What an accelerator takes, row by row, each with a limit; PLATFORM=cpu is one core beside it, MINUTES=13 ends the plan.
+# QUICK=1 runs all rows at the smallest size, for a file of its own.
+ACCELERATOR := $(if $(QUICK),--tiny --json accelerator-quick.json,--json benchmarks/results/accelerator.json)
+
+accelerator: $(VENV)/installed
+	$(BIN)/python -m benchmarks.accelerator $(ACCELERATOR) $(if $(PLATFORM),--platform $(PLATFORM)) $(if $(filter command line,$(origin MINUTES)),--minutes $(MINUTES))
 
 # Writes the newest versions that pip finds for this Python into its constraints file.
 lock:

@@ -1,288 +1,136 @@
-"""Wall seconds on an accelerator, and on the CPU of the same machine: of sweeps by number of chains, and of runs.
+"""Wall seconds on an accelerator, row by row: ``make accelerator``, or with ``PLATFORM=cpu`` on one core of a CPU.
 
-Each device has a process of its own, in which programs are compiled side by side before any is timed. If there is no
-accelerator there are rows of the CPU alone. Rows are kept as they come, so that a run may be cut short.
+Each row is a process of its own with a limit of its own, so that one that hangs leaves the others. Few chains come
+first. The file of results is written after each row. Rows of other devices and of earlier runs stay in it.
+Compiled programs are kept by `dpjax.enable_compilation_cache`, so that the next run finds them. Each row says how many
+programs it compiled and how many it found. Nothing here imports JAX, which would take the device's memory.
 """
 
+import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
-import dpjax
-from benchmarks.depth import answers, cells
-from benchmarks.machine import all_cores
-from benchmarks.rows import Row
-from benchmarks.summed_out_cases import counties
-from benchmarks.timing import Timing, summarize
-from dpjax import mixture, models
-from dpjax.diagnostics import ess_bulk
-from problems.regression import make_model, parameters, simulated_release
-
-LARGEST = 2**24
-"""Most records of all chains together."""
-
-IN_TURN = 10_000
-"""Most records of a scan over them."""
-
-UPDATES, MOST_SWEEPS = 2**23, 20
-"""A timed program makes so many updates of a record, and at most so many sweeps."""
-
-ON_CPU = 64
-"""Most chains of `alone` on a CPU, where they take a time in proportion."""
-
-KERNELS = {
-    "IMwG, in turn": dpjax.imwg(window=1),
-    "IMwG, windows of 64": dpjax.imwg(window=64),
-    "IMwG, windows of 256": dpjax.imwg(window=256),
-    "IMwG, windows of 1,024": dpjax.imwg(window=1_024),
-}
-
-WAYS: dict[str, dict[str, Any]] = {"every default": {}, "without refreshes": {"refresh": False}}
-
-ALONE: dict[str, Any] = {
-    "NUTS": None,
-    "HMC of 8 leapfrogs": dpjax.data_augmentation.parameter_kernel("hmc", num_leapfrogs=8),
-    "HMC of 16 leapfrogs": dpjax.data_augmentation.parameter_kernel("hmc", num_leapfrogs=16),
-}
-"""Kernels of parameters that move alone."""
-
-Step = Callable[[jax.Array, Any], Any]
+ROOT = Path(__file__).parents[1]
+LIMIT = 90.0
+"""Seconds of one row."""
 
 
-@dataclass(frozen=True)
-class Size:
-    """How much is measured.
-
-    records, chains
-        Numbers of records and of chains of sweeps, and of chains of `alone`.
-    other_records, other_chains
-        Those of sweeps without a scan over records.
-    kernels, ways, alone
-        Of which kernels there are sweeps, and in which ways runs.
-    steps_alone
-        Steps of warm-up and draws of kernels alone.
-    runs
-        Records, chains and draws of runs with every default.
-    repeats
-        How often a sweep is timed.
-    """
-
-    records: tuple[int, ...] = (100, 10_000)
-    chains: tuple[int, ...] = (4, 1_024, 16_384)
-    chains_alone: tuple[int, ...] = (4, 64, 1_024)
-    other_records: tuple[int, ...] = (10_000,)
-    other_chains: int = 256
-    kernels: tuple[str, ...] = ("IMwG, in turn", "IMwG, windows of 256")
-    ways: tuple[str, ...] = ("every default",)
-    alone: tuple[str, ...] = ("NUTS",)
-    steps_alone: tuple[int, int] = (300, 200)
-    runs: tuple[tuple[int, int, int], ...] = ((100, 1_024, 200), (10_000, 64, 50))
-    repeats: int = 2
-
-
-SIZES = {
-    "full": Size(),
-    "quick": Size((100,), (4, 64), (4,), (100,), alone=("NUTS",), runs=((100, 1_024, 200),)),
-    "tiny": Size(
-        (100,), (4,), (4,), (100,), 2, ("IMwG, in turn",), ("every default",), ("NUTS",), (20, 20), ((100, 4, 20),), 1
-    ),
-}
-
-
-class Case(NamedTuple):
-    """A step of one chain and the states of all."""
+class Planned(NamedTuple):
+    """A row to be measured: its name in `accelerator_row.py`, and the chains, or pairs of chains."""
 
     name: str
-    n: int
     chains: int
-    step: Step
-    states: Any
-
-    @property
-    def sweeps(self) -> int:
-        """How many sweeps are timed at once."""
-        return min(max(UPDATES // (self.n * self.chains), 1), MOST_SWEEPS)
 
 
-def measure(size: Size) -> Iterator[Row]:
-    """Rows of the device that JAX chooses, and of the CPU if that is another."""
-    on_accelerator = False
-    with all_cores():
-        for row in rows_of("", name_of(size)):
-            on_accelerator = not row.case.startswith("cpu")
-            yield row
-        if on_accelerator:
-            yield from rows_of("cpu", name_of(size))
+MANY = (64, 256, 1_024, 16_384)
+FULL: dict[str, Sequence[int]] = {
+    "sample, every default": MANY,
+    "summed out, NUTS": MANY,
+    "IMwG by default, with interweaving": MANY,
+    "SOMA, all n attempts": (4, 1_024, 16_384),
+    "coupled pairs": (1_000, 10_000),
+    "DP-HMC": (4, 64),
+    "mixture, neal5": (4, 256),
+    "table of 12 cells, counts": (256, 1_024),
+    "summed out, HMC of 8 leapfrogs": MANY[1:],
+    "summed out, 3,143 units, NUTS": MANY[:3],
+    "summed out, 3,143 units, HMC of 8 leapfrogs": (1_024,),
+}
+"""The rows by their numbers of chains."""
 
 
-def rows_of(platform: str, size: str) -> Iterator[Row]:
-    """The rows that a process on this platform prints, one a line; on that which JAX chooses if it is empty."""
-    command = [sys.executable, "-m", "benchmarks.accelerator", size]
-    environment = {**os.environ, "JAX_PLATFORMS": platform, "XLA_FLAGS": ""}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
-        assert process.stdout is not None
-        for line in process.stdout:
-            row = json.loads(line)
-            yield Row(**{**row, "timing": Timing(**row["timing"])})
+def in_order(rows: dict[str, Sequence[int]]) -> list[Planned]:
+    """The rows with the fewest chains first, else in the order given."""
+    return sorted((Planned(name, chains) for name in rows for chains in rows[name]), key=lambda row: row.chains)
+
+
+PLANS = {"full": in_order(FULL), "tiny": in_order(dict.fromkeys(FULL, (2,)))}
+"""The rows by how much of each is measured; ``tiny`` runs the code, and no figure means anything then."""
+
+
+def measure(
+    plan: Iterable[Planned], command: Callable[[Planned], list[str]], limit: float, file: Path, seconds: float
+) -> None:
+    """Measure the rows of a plan one after another, and write the file after each.
+
+    Parameters
+    ----------
+    command
+        The process of a row, whose last line is a JSON object of the environment and the row.
+    limit
+        Seconds after which a row's process is ended.
+    seconds
+        Those of the whole plan; rows that are not reached are left out.
+    """
+    content: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {"environment": {}, "rows": []}
+    content["left_out"] = []
+    ends = time.monotonic() + seconds
+    for planned in plan:
+        measured = ask(command(planned), min(limit, ends - time.monotonic()))
+        if isinstance(measured, str):
+            content["left_out"].append({**planned._asdict(), "reason": measured})
+        else:
+            content["environment"], row = measured["environment"], measured["row"]
+            content["rows"] = [other for other in content["rows"] if key_of(other) != key_of(row)] + [row]
+        print(planned.name, planned.chains, measured if isinstance(measured, str) else row["figures"], flush=True)
+        replace(file, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def ask(command: list[str], limit: float) -> dict[str, Any] | str:
+    """The environment and the row that a process prints within its limit, or the reason why there is none."""
+    if limit <= 0:
+        return "not reached"
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, start_new_session=True) as process:
+        try:
+            printed, _ = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # with the compilers that it has started
+            return f"not done within {limit:.0f} s"
     if process.returncode:
-        raise subprocess.CalledProcessError(process.returncode, command)
+        return f"ended with {process.returncode}"
+    measured: dict[str, Any] = json.loads(printed.splitlines()[-1])
+    return measured
 
 
-def name_of(size: Size) -> str:
-    """The name by which the process of a device finds the size."""
-    return next(name for name, one in SIZES.items() if one == size)
+def key_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    """What a later measurement of the same has in common with a row."""
+    return row["case"], row["n"], row["chains"]
 
 
-def cases(size: Size) -> Iterator[Case]:
-    """The sweeps that are timed."""
-    model = make_model()
-    for n in size.records:
-        release = simulated_release(model, n)
-        for chains in size.chains:
-            if n * chains > LARGEST and chains > size.chains[0]:
-                continue
-            for name in size.kernels:
-                imputation = KERNELS[name]
-                if n <= IN_TURN if imputation.window == 1 else jax.default_backend() != "cpu":
-                    yield sweep_of(name, model, release, chains, imputation=imputation, interweave=False)
-            yield sweep_of("IMwG by default, with interweaving", model, release, chains)
-    table = models.categorical(concentration=np.ones(12))
-    for n in size.other_records:
-        yield sweep_of("table of 12 cells, counts", table, cells(n), size.other_chains)
-        yield sweep_of("table of 12 cells, randomized responses", table, answers(n), size.other_chains)
-        yield mixture_of(n, size.chains[0])
+def replace(file: Path, text: str) -> None:
+    """Write the file whole, or leave it as it was."""
+    part = file.with_suffix(".part")
+    part.write_text(text)
+    part.replace(file)
 
 
-def sweep_of(name: str, model: dpjax.Model, release: Any, chains: int, **options: Any) -> Case:
-    """A sweep of chains that start at draws from the model."""
-    algorithm = dpjax.gibbs(model, release, **options)
-    start = partial(algorithm.init, start_at(model))
-    states = jax.jit(jax.vmap(start))(jax.random.split(jax.random.key(1), chains))
-    return Case(name, release.n, chains, algorithm.step, states)
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure the rows of a plan on the device that JAX chooses, or on a platform."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.accelerator", description="Wall seconds by rows.")
+    parser.add_argument("--tiny", action="store_true", help="the smallest sizes: whether all runs")
+    parser.add_argument("--platform", default="", help="such as cpu, of which one core is used; JAX's choice if empty")
+    parser.add_argument("--limit", type=float, default=LIMIT, help="seconds of one row")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="of all rows; others are left out")
+    parser.add_argument("--json", type=Path, required=True, metavar="FILE", help="the file of results")
+    options = parser.parse_args(arguments)
+    size = "tiny" if options.tiny else "full"
+    if options.platform:
+        os.environ["JAX_PLATFORMS"] = options.platform
+    if options.platform == "cpu" and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
 
+    def command(row: Planned) -> list[str]:
+        return [sys.executable, "-m", "benchmarks.accelerator_row", size, row.name, str(row.chains)]
 
-def start_at(model: dpjax.Model) -> dict[str, jax.Array]:
-    """The true coefficients of the regression; a draw from the prior of other models."""
-    drawn = model.sample_prior(jax.random.key(0))
-    return parameters() if "coef" in drawn else drawn
-
-
-def mixture_of(n: int, chains: int) -> Case:
-    """A sweep of a mixture of noisy values."""
-    values = np.asarray(jax.random.normal(jax.random.key(0), (n,)))
-    base = mixture.NormalInverseGamma(0.0, 0.1, 3.0, 3.0)
-    options = {"component": base, "concentration": 1.0, "sampler": mixture.conditional(), "capacity": 32}
-    algorithm = mixture.gibbs(values, dpjax.Laplace(0.6), **options)
-    start = partial(algorithm.init, jnp.zeros(n, int))
-    states = jax.jit(jax.vmap(start))(jax.random.split(jax.random.key(1), chains))
-    return Case("mixture, conditional", n, chains, algorithm.step, states)
-
-
-def build(case: Case) -> tuple[Case, float, Any]:
-    """The compiled program of some steps of a case, and how long its compilation took."""
-
-    def program(key: jax.Array, states: Any) -> Any:
-        def body(states: Any, key: jax.Array) -> tuple[Any, None]:
-            return jax.vmap(case.step)(jax.random.split(key, case.chains), states)[0], None
-
-        return jax.lax.scan(body, states, jax.random.split(key, case.sweeps))[0]
-
-    began = time.perf_counter()
-    compiled = jax.jit(program).lower(jax.random.key(2), case.states).compile()
-    return case, time.perf_counter() - began, compiled
-
-
-def time_case(case: Case, compile_seconds: float, compiled: Any, repeats: int) -> Row:
-    """The row of one case: the best of some runs."""
-    jax.block_until_ready(compiled(jax.random.key(2), case.states))
-    seconds = [wall_seconds(partial(compiled, jax.random.key(2), case.states)) for _ in range(repeats)]
-    best = min(seconds) / case.sweeps
-    figures = {"ms per sweep": best * 1e3, "ns per record": best / case.n / case.chains * 1e9}
-    timing = summarize(compile_seconds, seconds)
-    return Row("accelerator", f"{device()}: {case.name}", case.n, 0, case.chains, timing, figures)
-
-
-def time_run(name: str, n: int, chains: int, draws: int, options: dict[str, Any]) -> Row:
-    """The row of a run of the regression."""
-    model = make_model()
-    release = simulated_release(model, n)
-    budget = {"num_chains": chains, "num_samples": draws, "num_warmup": draws}
-    return time_sample(f"sample, {name}", model, release, **budget, **options)
-
-
-def time_alone(name: str, chains: int, steps: tuple[int, int]) -> Row:
-    """The row of a run in which the records of 300 counties are summed out."""
-    case = counties(300, 50)
-    model = case.read()
-    budget = {"num_chains": chains, "num_warmup": steps[0], "num_samples": steps[1]}
-    return time_sample(f"summed out, {name}", model, case.release, **budget, parameter_kernel=ALONE[name])
-
-
-def time_sample(name: str, model: dpjax.Model, release: Any, **options: Any) -> Row:
-    """The row of a second run: all wall seconds, warm-up included; effective draws of the worst parameter."""
-
-    def run() -> dpjax.posterior.Posterior:
-        return dpjax.sample(jax.random.key(1), model, release, progress=False, **options)
-
-    first = wall_seconds(run)
-    began = time.perf_counter()
-    posterior = run()
-    seconds = time.perf_counter() - began
-    size = min(float(np.min(ess_bulk(leaf))) for leaf in posterior.draws.values())
-    chains = options["num_chains"]
-    figures = {
-        "wall s": seconds,
-        "effective per s": size / seconds,
-        "effective per draw": size / (chains * options["num_samples"]),
-    }
-    timing = summarize(first - seconds, [seconds])
-    width = release.value.size if isinstance(release, dpjax.Release) else 1
-    return Row("accelerator", f"{device()}: {name}", release.n, width, chains, timing, figures)
-
-
-def wall_seconds(call: Callable[[], Any]) -> float:
-    """The wall seconds of one call."""
-    began = time.perf_counter()
-    jax.block_until_ready(call())
-    return time.perf_counter() - began
-
-
-def device() -> str:
-    """The device's name."""
-    return str(jax.devices()[0].device_kind)
-
-
-def run(size: Size) -> Iterator[Row]:
-    """The rows of this process's device."""
-    with ThreadPoolExecutor() as threads:
-        built = list(threads.map(build, cases(size)))
-    for case, compile_seconds, compiled in built:
-        yield time_case(case, compile_seconds, compiled, size.repeats)
-    for n, chains, draws in size.runs:
-        for name in size.ways:
-            yield time_run(name, n, chains, draws, WAYS[name])
-    for name in size.alone:
-        for chains in size.chains_alone:
-            if chains <= ON_CPU or jax.default_backend() != "cpu":
-                yield time_alone(name, chains, size.steps_alone)
-
-
-def main(size: Size) -> None:
-    """Print each row as it comes."""
-    for row in run(size):
-        print(json.dumps({**row.__dict__, "timing": row.timing.__dict__}), flush=True)
+    measure(PLANS[size], command, options.limit, options.json, 60 * options.minutes)
 
 
 if __name__ == "__main__":
-    main(SIZES[sys.argv[1]])
+    main()

@@ -18,7 +18,6 @@ BENCHMARKS = (
     "growth",
     "memory",
     "depth",
-    "accelerator",
     "first_call",
     "batches",
     "count_records",

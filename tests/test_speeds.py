@@ -12,6 +12,8 @@ RESULTS = ROOT / "benchmarks" / "results"
 FACTS = {"commit", "date", "processor", "cores", "dpjax", "jax", "jaxlib", "numpy", "dtype"}
 SPEED, WITH_WARMUP, PER_DRAW = "effective per s", "with warm-up", "effective per draw"
 
+GPU = "NVIDIA H100 80GB HBM3"
+
 CASES = {
     "dpjax, default": "IMwG and interweaving (default)",
     "dpjax without refreshes": "without refreshes",
@@ -100,6 +102,41 @@ def test_updates_cost_what_their_run_says():
     stored = {row["case"]: row["figures"]["µs per update"] for row in rows_of("cost")}
     for name, cells in table_below("benchmarks/README.md", "## `cost`").items():
         assert cells[0] == f"{stored[name]:.3f}", name
+
+
+ON_GPU = [
+    *(("IMwG by default, with interweaving", 100, chains) for chains in (4, 1_024, 16_384)),
+    *(("IMwG by default, with interweaving", 10_000, chains) for chains in (4, 1_024)),
+    ("table of 12 cells, counts", 10_000, 256),
+    ("table of 12 cells, randomized responses", 10_000, 256),
+    ("mixture, conditional", 10_000, 4),
+    ("sample, every default", 100, 1_024),
+    ("sample, every default", 10_000, 64),
+    *(("summed out, NUTS", 300, chains) for chains in (4, 64)),
+]
+"""The rows of the table of one GPU, and of `accelerator.json`."""
+
+
+def on_both(name: str, n: int, chains: int) -> list[str]:
+    """What the GPU and the CPU take for a row, as it is quoted."""
+    rows = {row["case"]: row["figures"] for row in rows_of("accelerator") if (row["n"], row["chains"]) == (n, chains)}
+    figures = [next(rows[case] for case in rows if case == f"{device}: {name}") for device in (GPU, "cpu")]
+    seconds = [(one["wall s"], "s") if "wall s" in one else (one["ms per sweep"], "ms") for one in figures]
+    return [f"{value:.1f} {unit}" if value < 10 else f"{value:,.0f} {unit}" for value, unit in seconds]
+
+
+def test_the_table_of_one_gpu_is_that_of_its_run():
+    section = (ROOT / "docs/scaling.md").read_text().partition("## One GPU")[2].partition("## ")[0]
+    table = [[cell.strip() for cell in line.strip("|").split("|")] for line in re.findall(r"^\|.*\|$", section, re.M)]
+    assert [row[1:] for row in table[2:]] == [
+        [f"{n:,}", f"{chains:,}", *on_both(name, n, chains)] for name, n, chains in ON_GPU
+    ]
+
+
+def test_the_readme_quotes_the_gpu():
+    gpu, cpu = on_both("sample, every default", 100, 1_024)
+    text = " ".join((ROOT / "README.md").read_text().split())
+    assert f"1,024 chains of the example take {gpu} for 200 + 200 draws each, and {cpu} on the CPU" in text
 
 
 MEASURED = sorted(path for path in ROOT.glob("benchmarks/**/results/*.json") if path.stem != "weight")
