@@ -11,12 +11,14 @@ from typing import Any
 
 import jax
 
+from dpjax._util.host import on_host, once_on_cpu
 from dpjax._util.validation import fail, is_traced
 
 __all__ = [
     "ahead_options",
     "compiling",
     "enable_compilation_cache",
+    "host_options",
     "in_full_precision",
     "jit_unoptimized",
     "light_options",
@@ -42,31 +44,36 @@ QUICK: Options = {**AHEAD, "xla_backend_optimization_level": 0}
 """Little optimisation as well: programs compile in an eighth of the time, and take about seven times as long to run."""
 
 
+QUICK_ELSEWHERE: Options = {"xla_gpu_autotune_level": 0}
+"""Where programs that run once have to run on an accelerator: no variant of a kernel is timed against others."""
+
+
 @cache
 def quick_options() -> Options:
-    """The compiler options of `QUICK`, for programs that run once."""
-    return known_options(QUICK)
+    """The compiler options of `QUICK`, for programs that run once, on the CPU or by `on_host`."""
+    return known_options(QUICK if once_on_cpu() else QUICK_ELSEWHERE)
+
+
+@cache
+def host_options() -> Options:
+    """The compiler options of `LIGHT`, for longer programs that run once, on the CPU or by `on_host`."""
+    return known_options(LIGHT if once_on_cpu() else QUICK_ELSEWHERE)
 
 
 @cache
 def ahead_options() -> Options:
-    """The compiler options of `AHEAD`, for programs that are compiled while others run."""
-    return known_options(AHEAD)
+    """The compiler options of `AHEAD`, for programs that are compiled while others run; none off CPUs."""
+    return known_options(AHEAD) if jax.default_backend() == "cpu" else {}
 
 
 @cache
 def light_options() -> Options:
-    """The compiler options of `LIGHT`, for all other programs."""
-    return known_options(LIGHT)
+    """The compiler options of `LIGHT`, for all other programs; none off CPUs, where they were not measured."""
+    return known_options(LIGHT) if jax.default_backend() == "cpu" else {}
 
 
 def known_options(options: Options) -> Options:
-    """The options that this version of XLA has, and that the user has not set by the variable XLA_FLAGS.
-
-    There are none on other devices than a CPU, where they were not measured.
-    """
-    if jax.default_backend() != "cpu":
-        return {}
+    """The options that this version of XLA has, and that the user has not set by the variable XLA_FLAGS."""
     flags = os.environ.get("XLA_FLAGS", "")
     return {name: value for name, value in options.items() if f"--{name}=" not in flags and is_known(name, value)}
 
@@ -75,7 +82,8 @@ def known_options(options: Options) -> Options:
 def is_known(name: str, value: int | bool) -> bool:
     """Whether XLA has a compiler option of this name, with such values."""
     try:
-        jax.jit(lambda: 0, compiler_options={name: value}).lower().compile()
+        with on_host():
+            jax.jit(lambda: 0, compiler_options={name: value}).lower().compile()
     except Exception:  # the type is not part of JAX's interface
         return False
     return True
@@ -96,7 +104,7 @@ def in_full_precision(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def jit_unoptimized(function: Callable[..., Any], static_argnames: tuple[str, ...] = ()) -> Callable[..., Any]:
-    """`jax.jit` with the options of `QUICK`, for a function whose compilation takes longer than its run.
+    """`jax.jit` with the options of `QUICK`, on the host, for a function whose compilation takes longer than its run.
 
     Called while another program is traced, the function becomes a part of that program.
     """
@@ -109,8 +117,10 @@ def jit_unoptimized(function: Callable[..., Any], static_argnames: tuple[str, ..
 
     @wraps(function)
     def call(*arguments: Any, **keywords: Any) -> Any:
-        run = full if is_traced(arguments, keywords) else compiled()
-        return run(*arguments, **keywords)
+        if is_traced(arguments, keywords):
+            return full(*arguments, **keywords)
+        with on_host():
+            return compiled()(*arguments, **keywords)
 
     return call
 

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
+from dpjax._util.host import on_host
 from dpjax._util.jit import jit_unoptimized
 from dpjax._util.spelling import names_arguments
 from dpjax._util.threads import one_blas_thread
@@ -126,7 +127,7 @@ def sample_clt(
     >>> posterior.draws["mean"].shape
     (2, 50)
     """
-    with Progress(progress) as bar:
+    with Progress(progress) as bar, on_host():
         source = check_inputs(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
         size = Size(num_chains, num_warmup, num_samples, num_points or default_points(source))
         drawn = draw_chains(key, model, release, source, size, bar, choose_mesh(devices, num_chains))

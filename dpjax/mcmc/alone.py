@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.host import once_on_cpu
 from dpjax.base import Parameters
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.parameters.kernels import SteppedKernel
@@ -22,7 +23,7 @@ from dpjax.mcmc.step import search_from
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.runtime.chunk import CHAIN_AXES, Segment
-from dpjax.runtime.devices import gather_to_host, over_devices, platform_of
+from dpjax.runtime.devices import gather_to_host, over_devices
 from dpjax.runtime.progress import announce
 from dpjax.runtime.run import Run, Status
 
@@ -169,8 +170,7 @@ def make_run_alone(
     """The run of a problem whose records are summed out, with chains at modes, or at `initial` [chain, ...]."""
     announce("climbing to the modes")
     keys = given["keys"]
-    in_turn = platform_of(given["mesh"]) == "cpu"
-    settled, ascent = settle(problem, keys.starts[0], initial, len(keys.chains), in_turn)
+    settled, ascent = settle(problem, keys.starts[0], initial, len(keys.chains), in_turn=once_on_cpu())
     schedule = make_growing_schedule(num_warmup, num_samples, thin)
     kind = LargeAloneRun if settled.swept_release.is_large else AloneRun
     return kind(problem=settled, ascent=ascent, schedule=schedule, **given)

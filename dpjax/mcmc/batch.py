@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.host import on_host
 from dpjax._util.jit import jit_unoptimized
 from dpjax._util.pytree import signature
 from dpjax._util.spelling import names_arguments
@@ -140,7 +141,7 @@ def sample_batch(
     collect, counts_allowed = read_collect(collect)
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
     given = check_releases(releases)
-    with Progress(progress) as bar:
+    with Progress(progress) as bar, on_host():
         allowed = {"allow_counts": counts_allowed, "allow_sums": refresh is not True and given[0].summed is None}
         first = augment(model, given[0], imputation, interweave, parameter_kernel, **allowed)
         first = with_refresh(with_records(first, collect is not None), refresh)

@@ -158,7 +158,7 @@ def settle(
         candidates = whiten_starts.unoptimized(
             problem.model, prior, {name: leaf[:num] for name, leaf in initial.items()}
         )
-    climb = climb_to_modes if likelihood.is_large else climb_to_modes.unoptimized
+    climb = climb_to_modes.on_host if likelihood.is_large else climb_to_modes.unoptimized
     ascent = climb(problem.model, likelihood, climb_key, prior, candidates, together)
     places = np.arange(num_chains) % num
     starts = jax.tree.map(lambda leaf: leaf[places], ascent.modes) if initial is None else initial

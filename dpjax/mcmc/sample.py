@@ -11,6 +11,7 @@ import jax
 import numpy as np
 
 from dpjax._util.spelling import names_arguments
+from dpjax._util.host import on_host
 from dpjax._util.validation import is_refusal
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
@@ -167,7 +168,7 @@ def sample(
     began = time.monotonic()
     collect, counts_allowed = read_collect(collect)
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
-    with Progress(progress) as bar:
+    with Progress(progress) as bar, on_host():
         allowed = {"allow_counts": counts_allowed, "allow_sums": refresh is not True}
         problem = augment(model, release, imputation, interweave, parameter_kernel, **allowed)
         problem = with_records(problem, collect is not None)

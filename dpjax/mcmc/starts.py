@@ -39,6 +39,9 @@ TEMPERATURE = 4.0
 FEW_RECORDS = 2**16
 """For all chains together: with more, a search by a program that was compiled quickly takes longer than it saves."""
 
+RECORDS_ON_HOST = 2**22
+"""For all chains together: with more, a search takes longer on the host than an accelerator takes to compile it."""
+
 __all__ = ["draw_large", "equilibrate", "impute_all", "tune_by"]
 
 
@@ -102,7 +105,8 @@ def find_starts(
         If no start of positive density is found for some chain.
     """
     search_key, climb_key = keys
-    look = search.unoptimized if num_chains * release.n <= FEW_RECORDS else search
+    together = num_chains * release.n
+    look = search.unoptimized if together <= FEW_RECORDS else search.on_host if together <= RECORDS_ON_HOST else search
     best = look(model, num_chains, search_key, release, initial)
     if not np.all(np.asarray(best.found)):
         best = climb(model, climb_key, release, best)

@@ -8,7 +8,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from dpjax._util.jit import ahead_options, in_full_precision, light_options, quick_options
+from dpjax._util.host import on_devices, on_host
+from dpjax._util.jit import ahead_options, host_options, in_full_precision, light_options, quick_options
 from dpjax._util.validation import is_traced
 from dpjax.base import Array
 
@@ -57,12 +58,25 @@ class jit_model:
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Call the compiled function."""
         bound = self.bind(*arguments, **keywords)
-        return self.jitted(*bound) if is_traced(*bound[2:]) else self.light(*bound)
+        if is_traced(*bound[2:]):
+            return self.jitted(*bound)
+        with on_devices():
+            return self.light(*bound)
 
     def unoptimized(self, *arguments: Any, **keywords: Any) -> Any:
-        """Call a program compiled with little optimisation: for functions that run once."""
-        bound = self.bind(*arguments, **keywords)
-        return self.jitted(*bound) if is_traced(*bound[2:]) else self.quick(*bound)
+        """Call a program compiled with little optimisation, on the host: for functions that run once."""
+        return self.call_on_host(self.bind(*arguments, **keywords), "quick")
+
+    def on_host(self, *arguments: Any, **keywords: Any) -> Any:
+        """Call the compiled function on the host: for functions that run once, and longer than they compile."""
+        return self.call_on_host(self.bind(*arguments, **keywords), "hosted")
+
+    def call_on_host(self, bound: tuple[Any, ...], program: str) -> Any:
+        """Call one of the programs, or the function if it becomes a part of another program."""
+        if is_traced(*bound[2:]):
+            return self.jitted(*bound)
+        with on_host():
+            return getattr(self, program)(*bound)
 
     # Compiler options apply to whole programs, and depend on the devices, which JAX should not start on import.
     @cached_property
@@ -76,17 +90,25 @@ class jit_model:
         """The compiled function for `unoptimized`."""
         return jax.jit(self.compiled, static_argnums=(0, 1), compiler_options=quick_options())
 
+    @cached_property
+    def hosted(self) -> Any:
+        """The compiled function for `on_host`."""
+        return jax.jit(self.compiled, static_argnums=(0, 1), compiler_options=host_options())
+
     def eval_shape(self, *arguments: Any, **keywords: Any) -> Any:
         """The shapes and dtypes of the function's result."""
-        return self.jitted.eval_shape(*self.bind(*arguments, **keywords))
+        with on_devices():
+            return self.jitted.eval_shape(*self.bind(*arguments, **keywords))
 
     def lower(self, *arguments: Any, **keywords: Any) -> Any:
         """The lowered program for these arguments; arrays may be shapes."""
-        return self.light.lower(*self.bind(*arguments, **keywords))
+        bound = self.bind(*arguments, **keywords)
+        with on_devices():
+            return self.light.lower(*bound)
 
     def clear_cache(self) -> None:
         """Remove the compiled programs from memory."""
-        for program in (self.jitted, self.light, self.quick):
+        for program in (self.jitted, self.light, self.quick, self.hosted):
             program.clear_cache()
 
     def bind(self, *arguments: Any, **keywords: Any) -> tuple[Any, Options, list[Array], Any]:

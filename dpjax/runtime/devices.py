@@ -5,8 +5,8 @@ and nothing is sent on the way. A chain's keys are its own, and its draws those 
 """
 
 import inspect
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial, wraps
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 from jax.experimental import multihost_utils
 from jax.sharding import AxisType, Mesh, NamedSharding, PartitionSpec
 
+from dpjax._util.host import chosen_device, on_devices
 from dpjax._util.jit import in_full_precision
 from dpjax._util.validation import check_count, fail, is_traced
 from dpjax.base import Array
@@ -87,8 +88,8 @@ def share_default(number: int) -> list[jax.Device]:
 
 def default_devices() -> list[jax.Device]:
     """The devices of this process; one of them if the user's settings of JAX name it."""
-    here, config = jax.local_devices(), jax.config
-    return here if config.jax_default_device is None else here[:1]  # type: ignore[attr-defined]
+    here = jax.local_devices()
+    return here if chosen_device() is None else here[:1]
 
 
 def check_devices(devices: Any) -> list[jax.Device]:
@@ -121,10 +122,12 @@ def make_mesh(devices: list[jax.Device]) -> Mesh:
     return Mesh(np.asarray(devices), (AXIS,), axis_types=(AxisType.Auto,))
 
 
-def on_one_device() -> AbstractContextManager[Any]:
+@contextmanager
+def on_one_device() -> Iterator[None]:
     """JAX's default device alone, for what has to be the same to the last bit however many devices there are."""
-    chosen = jax.config.jax_default_device  # type: ignore[attr-defined]
-    return jax.default_device(jax.local_devices()[0] if chosen is None else chosen)
+    chosen = chosen_device()
+    with on_devices(), jax.default_device(jax.local_devices()[0] if chosen is None else chosen):
+        yield
 
 
 def num_devices(mesh: Mesh | None) -> int:

@@ -82,7 +82,7 @@ def test_options_that_a_version_lacks_are_left_out(monkeypatch):
     assert set(light_options()) <= set(jit.LIGHT)
     assert not jit.is_known("xla_no_such_option", 1)
     monkeypatch.setattr(jax, "default_backend", lambda: "tpu")
-    assert quick_options.__wrapped__() == {}
+    assert light_options.__wrapped__() == {}
 
 
 def test_options_that_the_user_has_set_stay_as_they_are(monkeypatch):
