@@ -72,10 +72,10 @@ MUTANTS = (
         ("private/test_edges.py", *LANGEVIN),
     ),
     Mutant(
-        "A sample takes records of weight 0",
+        "A sample takes records that do not count",
         "private/sums/poisson.py",
-        "weights = jnp.where(inside, target.weights.reshape(-1)[rows], 0.0)",
-        "weights = jnp.where(inside, jnp.ones_like(target.weights).reshape(-1)[rows], 0.0)",
+        "weights = (places < target.count).astype(target.dtype)",
+        "weights = (places < target.num_records).astype(target.dtype)",
         LANGEVIN,
     ),
     Mutant(
@@ -402,9 +402,9 @@ MUTANTS = (
     ),
     Mutant(
         "The filling of the last chunk has weight",
-        "private/targets/target.py",
-        "(jnp.arange(num_chunks * chunk_size) < size)",
-        "(jnp.arange(num_chunks * chunk_size) <= size)",
+        "private/sums/clipped.py",
+        "places < target.count - number * len(places)",
+        "places <= target.count - number * len(places)",
         ("private/sums/test_clipped.py",),
     ),
     Mutant(

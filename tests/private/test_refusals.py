@@ -159,7 +159,7 @@ CHANGES: list[tuple[str, dict[str, Any]]] = [
     *[("target", {"log_prior": bad}) for bad in (None, lambda t: t, lambda t, r: 0.0, lambda t: 0, lambda t: t["a"])],
     ("target", {"log_likelihood": lambda t, r: jnp.sum(CLOSED @ t)}),
     ("target", {"log_prior": lambda t: jnp.sum(CLOSED @ t)}),
-    *[("target", {"chunk_size": bad}) for bad in (0, 2.0, None)],
+    *[("target", {"chunk_size": bad}) for bad in (0, 2.0, "256")],
     *[("Budget", {"epsilon": bad}) for bad in (None, 0.0, -1.0, math.inf, math.nan, "1", [1.0], np.ones(1), True)],
     *[("Budget", {"delta": bad}) for bad in (None, -0.1, 1.0, math.nan, "x", np.ones(2))],
     *[("Budget", {"neighbours": bad}) for bad in (None, "substitute", [])],

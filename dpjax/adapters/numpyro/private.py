@@ -16,7 +16,7 @@ from dpjax.base import Array, Key, Parameters, Records
 from dpjax.private.people import UNSAID, Unsaid
 from dpjax.private.targets.by_record import NUM_TRIALS, ByRecord, Densities, check_by_record
 from dpjax.private.targets.people import split_people
-from dpjax.private.targets.target import CHUNK_SIZE, Target, TargetTerms, build_target, check_records, read_public
+from dpjax.private.targets.target import Target, TargetTerms, build_target, check_records, read_public
 
 __all__ = ["numpyro_target"]
 
@@ -29,7 +29,7 @@ def numpyro_target(
     records: Mapping[str, Any],
     covariates: Mapping[str, Any] | None = None,
     *,
-    chunk_size: int = CHUNK_SIZE,
+    chunk_size: int | None = None,
     people: str | Unsaid | None = UNSAID,
     max_rows: int | None = None,
     normalise: Callable[[Any], Any] | None = None,
@@ -49,7 +49,7 @@ def numpyro_target(
     covariates
         Arguments of ``fn`` with one entry for each record [n, ...]. They are as confidential as the records.
     chunk_size
-        How many records' gradients are in memory at once.
+        As in `private.target`.
     people
         As in `private.target`; the field is one of `records`, and no site.
     max_rows
@@ -88,7 +88,8 @@ def numpyro_target(
     >>> dpjax.private.numpyro_target(program, {"y": np.array([1.0, 2.5])}).dimension
     1
     """
-    check_count("chunk_size", chunk_size)
+    if chunk_size is not None:
+        check_count("chunk_size", chunk_size)
     check_named("records", records)
     check_named("covariates", {} if covariates is None else covariates)
     covariates = dict(covariates or {})

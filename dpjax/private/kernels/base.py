@@ -198,7 +198,7 @@ def starts_at(target: Target, init: Callable[..., Any]) -> Callable[..., Any]:
 
 def position_of(target: Target) -> Any:
     """The shapes and types of the parameters of one chain."""
-    return jax.eval_shape(target.unravel, jax.ShapeDtypeStruct((target.dimension,), target.weights.dtype))
+    return jax.eval_shape(target.unravel, jax.ShapeDtypeStruct((target.dimension,), target.dtype))
 
 
 def check_contract(kernel: PrivateKernel) -> None:

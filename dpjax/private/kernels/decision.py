@@ -84,7 +84,7 @@ def choose_test(name: Test, target: Target, bound: float, **noise: float) -> Acc
     [(argument, tau)] = noise.items()
     if name == "penalty":
         return PenaltyTest(bound, tau)
-    dtype = target.weights.dtype
+    dtype = target.dtype
     largest = 1 / (32 * UNITS * float(jnp.finfo(dtype).eps))  # where half of a query's sensitivity is due to rounding
     if tau > largest:
         remedy = "Enable jax_enable_x64, or pass test='penalty'."

@@ -297,8 +297,8 @@ def on_scale(target: Target, scale: np.ndarray | None) -> tuple[Target, Callable
     """The target as a function of u with θ = S u, and the function of a position that returns u [d]."""
     if scale is None:
         return target, ravel
-    inverse = jnp.asarray(np.linalg.inv(scale), target.weights.dtype)
-    scaled = target.scaled(jnp.asarray(scale, target.weights.dtype))
+    inverse = jnp.asarray(np.linalg.inv(scale), target.dtype)
+    scaled = target.scaled(jnp.asarray(scale, target.dtype))
     return scaled, lambda position: product(inverse, ravel(position))
 
 

@@ -98,7 +98,7 @@ def explore(key: Key, target: Target, num_records: int) -> tuple[Pilot, Pilot]:
         If the mode is not found, or the log-posterior is not strictly concave there.
     """
     factor = num_records / target.num_records
-    start = jnp.zeros(target.dimension, target.weights.dtype)
+    start = jnp.zeros(target.dimension, target.dtype)
 
     def log_density(vector: Array) -> Array:
         return factor * jnp.sum(per_record(target, target.log_likelihood, vector)) + target.log_prior(vector)

@@ -114,7 +114,7 @@ def make_fingerprint(
         "positions": digest(start.states),
         "budget": str(ledger.budget),
         "queries": repr(kernel.queries),
-        "records": digest((target.records, target.weights)),
+        "records": digest((target.records, target.count)),
         "target": digest(probe(target, ravel(position))),
         # The settings of a kernel and what its functions hold, which its values at one point do not tell.
         **identify_parts({"kernel": kernel.build, "target": tuple(target.terms)}),

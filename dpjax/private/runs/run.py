@@ -109,12 +109,12 @@ class PrivateStatus(NamedTuple):
 
 def open_status(target: Target, states: Any, num_chains: int) -> PrivateStatus:
     """The status before the first iteration."""
-    position = jax.eval_shape(target.unravel, jax.ShapeDtypeStruct((target.dimension,), target.weights.dtype))
+    position = jax.eval_shape(target.unravel, jax.ShapeDtypeStruct((target.dimension,), target.dtype))
     draws = jax.tree.map(
         lambda leaf: np.zeros((num_chains, 0, *leaf.shape), leaf.dtype),
         jax.eval_shape(target.terms.constrain, position),
     )
-    zero: Any = np.zeros(num_chains, target.weights.dtype)
+    zero: Any = np.zeros(num_chains, target.dtype)
     return PrivateStatus(states, draws, RunTotals(zero, NotPrivate(zero, zero)), 0, {})
 
 

@@ -321,8 +321,7 @@ def rehearse(run: PrivateRun, status: PrivateStatus, keys: Key) -> None:
 def without_records(run: PrivateRun, status: PrivateStatus, keys: Key, length: int) -> Chunk:
     """`length` iterations from the same states as one draw, without any record."""
     target = run.kernel.target
-    nobody = replace(
-        target, records=jax.tree.map(jnp.zeros_like, target.records), weights=jnp.zeros_like(target.weights)
-    )
+    nothing = jax.tree.map(jnp.zeros_like, target.records)
+    nobody = replace(target, records=nothing, count=jnp.zeros_like(target.count))
     steps = Steps.of(status.done, 1, length)
     return make_chunk(run, nobody, keys, status.states, steps)

@@ -37,7 +37,7 @@ def go_on(kernel: PrivateKernel, earlier: PrivateDraws, thin: int) -> PrivateSta
     if earlier.thin != thin:
         fail("thin", thin, f"{earlier.thin}, as in the run that goes on", "Keep every draw as often as before.")
     num_chains = len(earlier.not_private.acceptance_rate)
-    vector = jax.ShapeDtypeStruct((num_chains, kernel.target.dimension), kernel.target.weights.dtype)
+    vector = jax.ShapeDtypeStruct((num_chains, kernel.target.dimension), kernel.target.dtype)
     positions = jax.eval_shape(jax.vmap(kernel.target.unravel), vector)
     expected = jax.eval_shape(lambda at: start_chains(kernel.build, kernel.target, at), positions)
     if signature(expected) != signature(earlier.final_states):

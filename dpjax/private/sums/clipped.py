@@ -205,11 +205,15 @@ def sum_chunks(
     shape: tuple[int, ...],
 ) -> ClippedSum:
     """The sum of contributions [*shape, m] over the chunks of records, one after the other."""
+    first = jax.tree.leaves(target.records)[0]
+    places = jnp.arange(first.shape[1], dtype=jnp.int32)
 
     def add(carry: tuple[Limbs, Array], chunk: tuple[object, Array]) -> tuple[tuple[Limbs, Array], None]:
-        values, longer = contribution(*chunk)
+        records, number = chunk
+        is_record = places < target.count - number * len(places)  # other rows of the last chunk are filling
+        values, longer = contribution(records, is_record.astype(adder.dtype))
         return (adder.add(carry[0], adder.sum(values)), carry[1] + longer), None
 
     start = (adder.zeros(shape), jnp.zeros((), adder.dtype))
-    (total, clipped), _ = jax.lax.scan(add, start, (target.records, target.weights))
+    (total, clipped), _ = jax.lax.scan(add, start, (target.records, jnp.arange(len(first), dtype=jnp.int32)))
     return ClippedSum(adder.floats(total), adder.unit, clipped)

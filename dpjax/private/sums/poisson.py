@@ -118,10 +118,9 @@ def add_block(
     running: Running, adder: FixedPoint | FloatingPoint, target: Target, vector: Array, places: Array, bound: float
 ) -> Running:
     """The sums with the clipped gradients of the records at these places; those beyond the last record add nothing."""
-    inside = places < target.num_records
     rows = jnp.minimum(places, target.num_records - 1)
     records = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:])[rows], target.records)
-    weights = jnp.where(inside, target.weights.reshape(-1)[rows], 0.0)
+    weights = (places < target.count).astype(target.dtype)
     values, longer = clip_rows(gradients_of(target, vector, records), weights, bound)
     return Running(
         adder.add(running.total, adder.sum(values)), running.clipped + longer, running.size + jnp.sum(weights)

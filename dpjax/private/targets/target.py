@@ -26,11 +26,14 @@ from dpjax.private.targets.people import add_rows, gather, split_people
 __all__ = ["Target", "TargetTerms", "model_target", "target"]
 
 CHUNK_SIZE = 256
-"""Number of records whose gradients are in memory at once.
+"""Number of records whose gradients are in memory at once on a CPU.
 
 Those of 4 chains in 2 dimensions then fit a core's first cache: with 512 a record takes twice as long. In 10 dimensions
 times from 256 to 1024 differ by a tenth.
 """
+
+NUMBERS_AT_ONCE = 2**24
+"""Most numbers of the records of a chunk, and of their gradients, on an accelerator, which takes chunks in turn."""
 
 MOST_HELD = 64
 """Numbers that an array may have which a function holds, and of which no one has said that it is public."""
@@ -64,8 +67,8 @@ class Target:
     records
         The records in chunks, a pytree with leading axes [chunks, chunk]; the last chunk is filled up with copies of
         the first record.
-    weights : [chunks, chunk]
-        1 for a record and 0 for filling.
+    count
+        How many of them count [], from the first on: n, or 0 to leave all out.
     terms
         The log-posterior's parts.
     unravel
@@ -74,6 +77,8 @@ class Target:
         d.
     num_records
         n; the number of people if several rows can be one person's.
+    dtype
+        Of the parameters.
 
     Examples
     --------
@@ -94,11 +99,12 @@ class Target:
     """
 
     records: Any = field(repr=False)
-    weights: Array = field(repr=False)
+    count: Array = field(repr=False)
     terms: TargetTerms = field(metadata={"static": True}, repr=False)
     unravel: Callable[[Array], Any] = field(metadata={"static": True}, repr=False)
     dimension: int = field(metadata={"static": True})
     num_records: int = field(metadata={"static": True}, repr=False)
+    dtype: Any = field(metadata={"static": True}, repr=False)
 
     @in_full_precision
     def log_likelihood(self, vector: Array, record: Any) -> Array:
@@ -121,7 +127,7 @@ def target(
     records: Any,
     position: Any,
     *,
-    chunk_size: int = CHUNK_SIZE,
+    chunk_size: int | None = None,
     people: str | Unsaid | None = UNSAID,
     max_rows: int | None = None,
     normalise: Callable[[Any], Any] | None = None,
@@ -142,7 +148,8 @@ def target(
     position
         Parameters of which the structure, shapes and types are taken.
     chunk_size
-        How many records' gradients are held at once.
+        How many records' gradients are held at once. By default 256 on a CPU, and on accelerators as many as have 2^24
+        numbers, at most 2^19. Clipped sums do not depend on it, not even in their last digit.
     people
         The field of `records` that says whose a row is, if one person can have several rows. All rows of a person are
         then one record, of which the log-densities are added up before anything is clipped. So bounds, sensitivities
@@ -192,7 +199,7 @@ def model_target(
     model: Model,
     records: dict[str, Any],
     *,
-    chunk_size: int = CHUNK_SIZE,
+    chunk_size: int | None = None,
     people: str | Unsaid | None = UNSAID,
     max_rows: int | None = None,
     normalise: Callable[[Any], Any] | None = None,
@@ -265,7 +272,7 @@ def build_target(
     terms: TargetTerms,
     records: Any,
     position: Any,
-    chunk_size: int,
+    chunk_size: int | None,
     rows: RowsOfPeople | None = None,
     public: Collection[tuple[int, ...]] = (),
 ) -> Target:
@@ -278,19 +285,27 @@ def build_target(
         terms, records = terms._replace(log_likelihood=add_rows(terms.log_likelihood)), gather(records, rows)
     size = check_records(records)
     records = jax.tree.map(hold, records)
-    # One record and none have arrays of the same shapes.
-    chunk_size = min(check_count("chunk_size", chunk_size), max(size, 1), LARGEST_BLOCK)
     check_position(position)
     vector, unravel = ravel_pytree(
         jax.tree.map(lambda leaf: jnp.zeros(jnp.shape(leaf), jnp.result_type(leaf)), position)
     )
     check_precision(vector, size)
+    wanted = default_chunk(records, vector.size) if chunk_size is None else check_count("chunk_size", chunk_size)
+    # One record and none have arrays of the same shapes.
+    chunk_size = min(wanted, max(size, 1), LARGEST_BLOCK)
     num_chunks = max(1, -(-size // chunk_size))
     chunks = jax.tree.map(lambda leaf: cut(jnp.asarray(leaf), num_chunks, chunk_size), records)
-    weights = (jnp.arange(num_chunks * chunk_size) < size).astype(vector.dtype).reshape(num_chunks, chunk_size)
-    built = Target(chunks, weights, terms, unravel, vector.size, size)
+    built = Target(chunks, jnp.asarray(size, jnp.int32), terms, unravel, vector.size, size, vector.dtype)
     check_terms(built, vector, public)
     return built
+
+
+def default_chunk(records: Any, dimension: int) -> int:
+    """How many records an accelerator or a CPU takes at once, by the numbers of one and of its gradient."""
+    if jax.default_backend() == "cpu":
+        return CHUNK_SIZE
+    numbers = dimension + sum(prod(jnp.shape(leaf)[1:]) for leaf in jax.tree.leaves(records))
+    return max(NUMBERS_AT_ONCE // numbers, 1)
 
 
 def check_precision(vector: Array, size: int) -> None:
@@ -356,7 +371,7 @@ def check_terms(built: Target, vector: Array, public: Collection[tuple[int, ...]
 
 def unused_fields(target: Target) -> str:
     """The fields on which the log-likelihood does not depend, in words; nothing if there is none."""
-    vector = jnp.zeros(target.dimension, target.weights.dtype)
+    vector = jnp.zeros(target.dimension, target.dtype)
     used = used_arguments(lambda record: target.log_likelihood(vector, record), record_of(target))
     unused = [jax.tree_util.keystr(path) for path, is_used in jax.tree.leaves_with_path(used) if not is_used]
     return f"fields {', '.join(unused)} that are not used" if unused else ""

@@ -163,9 +163,9 @@ def test_nothing_but_the_sum_tells_the_number_of_records() -> None:
     np.testing.assert_array_equal(*moves)
 
 
-def test_records_of_weight_0_are_in_no_sample() -> None:
-    """The rehearsal sets weights to 0. Samples counted such records, which told their number before any charge."""
-    nobody = replace(TARGET, weights=jnp.zeros_like(TARGET.weights))
+def test_records_that_do_not_count_are_in_no_sample() -> None:
+    """The rehearsal leaves all records out. Samples counted such records, which told their number before any charge."""
+    nobody = replace(TARGET, count=jnp.zeros_like(TARGET.count))
     found = sampled_gradients(nobody, jax.random.key(1), jnp.ones(1), rate=1.0, bound=BOUND, block=N)
     assert (float(found.gradients.value[0]), float(found.gradients.clipped), float(found.size)) == (0.0, 0.0, 0.0)
 

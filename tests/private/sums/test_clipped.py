@@ -58,7 +58,7 @@ def test_one_record_moves_a_sum_by_twice_the_bound_at_most() -> None:
         changed = DATA.copy()
         changed[5] = outlier
         after = before.__class__(
-            quadratic(16, changed).records, before.weights, before.terms, before.unravel, 3, len(DATA)
+            quadratic(16, changed).records, before.count, before.terms, before.unravel, 3, len(DATA), before.dtype
         )
         moved = float(jnp.linalg.norm(gradient(after) - gradient(before)))
         assert moved <= 2 * bound * (1 + 1e-4)

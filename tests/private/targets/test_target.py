@@ -68,7 +68,21 @@ def ill_conditioned(x, exposure, group, count=None) -> None:
 def log_density(target: Target, vector: jax.Array) -> jax.Array:
     records = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), target.records)
     terms = jax.vmap(target.log_likelihood, (None, 0))(vector, records)
-    return jnp.sum(terms * target.weights.ravel()) + target.log_prior(vector)
+    return jnp.sum(jnp.where(jnp.arange(len(terms)) < target.count, terms, 0.0)) + target.log_prior(vector)
+
+
+@pytest.mark.parametrize(("platform", "shape"), [("cpu", (4, 256)), ("gpu", (1, 1_000))])
+def test_a_device_takes_as_many_records_at_once_as_suit_it(monkeypatch, platform, shape) -> None:
+    """An accelerator took them in as many chunks as a core, one after another; sums are the same to the last bit."""
+    monkeypatch.setattr(jax, "default_backend", lambda: platform)
+    records, model = (
+        RNG.normal(size=1_000),
+        (lambda mean, y: -jnp.sum((y - mean) ** 2) / 2, lambda mean: -(mean[0] ** 2)),
+    )
+    target, whole = (private.target(*model, records, jnp.zeros(1), chunk_size=size) for size in (None, 1_000))
+    assert target.records.shape == shape
+    sums = [private.clipped_gradients(one, jnp.ones(1), bound=0.5).value for one in (target, whole)]
+    np.testing.assert_array_equal(*sums)
 
 
 @pytest.mark.x64
