@@ -38,7 +38,7 @@ FULL: dict[str, Sequence[int]] = {
     "coupled pairs": (1_000, 10_000),
     "DP-HMC": (4, 64),
     "mixture, neal5": (4, 256),
-    "table of 12 cells, counts": (256, 1_024),
+    "table of 252 cells, records as counts": (256, 1_024),
     "summed out, HMC of 8 leapfrogs": MANY[1:],
     "summed out, 3,143 units, NUTS": MANY[:3],
     "summed out, 3,143 units, HMC of 8 leapfrogs": (1_024,),

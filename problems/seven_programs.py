@@ -13,7 +13,7 @@ import numpy as np
 
 import dpjax
 from dpjax import coupling, mixture, models, private, statistics
-from problems.regression import make_model, parameters, published_release
+from problems.regression import make_model, published_release
 
 
 class Case(NamedTuple):
@@ -24,11 +24,26 @@ class Case(NamedTuple):
     start: Callable[[jax.Array], Any]
 
 
+def sweep(model: dpjax.Model, release: dpjax.Release, imputation: Any = None) -> Case:
+    """A sweep of data augmentation from a draw of the prior; the state has the tuning beside."""
+
+    def start(key: jax.Array) -> Any:
+        parameter_key, record_key, tuning_key = jax.random.split(key, 3)
+        tuning = dpjax.data_augmentation.initial_tuning(tuning_key, model)
+        algorithm = dpjax.gibbs(model, release, imputation, tuning=tuning)
+        return algorithm.init(model.sample_prior(parameter_key), record_key), tuning
+
+    def step(key: jax.Array, carried: Any) -> Any:
+        state, tuning = carried
+        state, info = dpjax.gibbs(model, release, imputation, tuning=tuning).step(key, state)
+        return (state, tuning), info
+
+    return Case(release.n, step, start)
+
+
 def regression(imputation: Any = None) -> Case:
-    """A sweep of the private regression from its true coefficients, by default with every default."""
-    release = published_release(1)
-    algorithm = dpjax.gibbs(make_model(), release, imputation)
-    return Case(release.n, algorithm.step, partial(algorithm.init, parameters()))
+    """A sweep of the private regression, by default with every default."""
+    return sweep(make_model(), published_release(1), imputation)
 
 
 def pairs() -> Case:
@@ -65,12 +80,13 @@ def neal5(n: int = 10_000) -> Case:
     return Case(n, algorithm.step, partial(algorithm.init, jnp.zeros(n, int)))
 
 
-def table(n: int = 10_000, cells: int = 12) -> Case:
-    """A sweep of a table of noisy counts, in place of whose records there are counts."""
+def table(n: int = 10_000, cells: int = 252) -> Case:
+    """A sweep of a table of noisy counts, whose records are counts, too."""
     model = models.categorical(concentration=np.ones(cells))
-    release = dpjax.Release(np.full(cells, n // cells), dpjax.DiscreteGaussian(2.0), statistics.cells("cell", cells), n)
-    algorithm = dpjax.gibbs(model, release)
-    return Case(n, algorithm.step, partial(algorithm.init, model.sample_prior(jax.random.key(0))))
+    release = dpjax.Release(
+        np.full(cells, n // cells), dpjax.DiscreteGaussian(10.0), statistics.cells("cell", cells), n
+    )
+    return sweep(model, release, dpjax.counts(16))
 
 
 STEPS: dict[str, Callable[[], Case]] = {
@@ -79,5 +95,5 @@ STEPS: dict[str, Callable[[], Case]] = {
     "coupled pairs": pairs,
     "DP-HMC": dp_hmc,
     "mixture, neal5": neal5,
-    "table of 12 cells, counts": table,
+    "table of 252 cells, records as counts": table,
 }

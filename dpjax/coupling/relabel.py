@@ -18,6 +18,7 @@ from dpjax.coupling.pairs import CoupledSweepState, is_place
 from dpjax.data_augmentation.records.placed import Decision, SweepState
 from dpjax.exchangeable.sweeps import Placement
 from dpjax.numerics import sum_rows
+from dpjax.numerics.loops import scan_short
 
 __all__ = ["Relabelling", "between_sweeps", "check_relabelling", "within_sweep"]
 
@@ -95,7 +96,7 @@ def between_sweeps(key: Key, states: CoupledSweepState, same_proposals: Array) -
     """
     n = states.same.shape[0]
     states = align(states, same_proposals)
-    states, _ = jax.lax.scan(lambda states, place: (exchange_closer(states, place), None), states, jnp.arange(n))
+    states, _ = scan_short(lambda states, place: (exchange_closer(states, place), None), states, jnp.arange(n))
     order = jax.random.permutation(key, n)
 
     def reorder(state: SweepState) -> SweepState:

@@ -14,6 +14,7 @@ from dpjax.data_augmentation.records.placed import Decision, ExchangeableTarget,
 from dpjax.data_augmentation.records.soma import reverse_total
 from dpjax.exchangeable.sweeps import Innovations, Placement, draw_innovations
 from dpjax.numerics import proper_density, tree_where
+from dpjax.numerics.loops import scan_short
 
 __all__ = ["SweepInfo", "sweep", "sweep_records"]
 
@@ -74,7 +75,7 @@ def sweep(
         return synchronize(moved), (jnp.stack([one.accepted, other.accepted]), nonfinite)
 
     steps = (jnp.arange(placement.proposals), ProposedColumns(columns.T, second_columns.T, proposals.same), innovations)
-    states, (accepted, nonfinite) = jax.lax.scan(attempt, start_pair(target, pair), steps)
+    states, (accepted, nonfinite) = scan_short(attempt, start_pair(target, pair), steps)
     if relabelling == "between":
         states = between_sweeps(order_key, states, proposals.same)
     return records_after(states, pair, proposals), SweepInfo(jnp.mean(accepted, axis=0), jnp.sum(nonfinite))

@@ -26,6 +26,7 @@ from dpjax.data_augmentation.counts.moves import (
     window_start,
 )
 from dpjax.data_augmentation.counts.sums import CellSums
+from dpjax.numerics.loops import scan_short
 
 __all__ = [
     "MoveGroups",
@@ -167,7 +168,7 @@ def swap_drawn(
         batch = batch_at(target, SIGNS, cells_at(corners, draws)[None], jnp.ones(1, bool))
         return move_batch(target, move, batch, state, draws.offset, draws.uniform)
 
-    state, changed = jax.lax.scan(step, state, jnp.arange(SWAP_ROUNDS))
+    state, changed = scan_short(step, state, jnp.arange(SWAP_ROUNDS))
     return state, jnp.sum(changed)
 
 
@@ -312,7 +313,7 @@ def move_in_windows(
         return (state, occupied), (jnp.sum(changed), jnp.sum(met))
 
     carry = state, find_occupied(groups, state.counts)
-    (state, _), (changed, met) = jax.lax.scan(step, carry, jnp.arange(PAIR_ROUNDS))
+    (state, _), (changed, met) = scan_short(step, carry, jnp.arange(PAIR_ROUNDS))
     return state, jnp.sum(changed), jnp.sum(met)
 
 

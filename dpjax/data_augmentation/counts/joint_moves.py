@@ -21,6 +21,7 @@ from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_den
 from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import accept, decision_uniforms, tree_where
 from dpjax.numerics.counts import draw_binomial, draw_multinomial
+from dpjax.numerics.loops import scan_short
 from dpjax.release import Release
 
 __all__ = ["JointInfo", "build_joint_step", "move_records"]
@@ -77,7 +78,7 @@ def build_joint_step(
 
         whitened, counts = tuning.whiten(vector), records[COUNTS][0]
         first = MovePlace(whitened, counts, log_prior(whitened) + release.log_likelihood(records))
-        last, (accepted, broken) = jax.lax.scan(move, first, jnp.arange(NUM_MOVES))
+        last, (accepted, broken) = scan_short(move, first, jnp.arange(NUM_MOVES))
         moved = tree_where(jnp.any(accepted), parameters_at(last.whitened), parameters)
         return moved, {COUNTS: last.counts[None]}, JointInfo(jnp.mean(accepted), jnp.sum(broken))
 

@@ -23,6 +23,7 @@ from dpjax.data_augmentation.counts.sums import CellSums
 from dpjax.mechanisms.base import at_coordinates
 from dpjax.numerics import proper_density
 from dpjax.numerics.linear_algebra import product
+from dpjax.numerics.loops import scan_short
 
 __all__ = ["CountState", "GammaFactor", "Move", "NoisySums", "Proposals", "move_all", "spread", "state_at"]
 
@@ -102,7 +103,7 @@ def move_all(target: CountTarget, move: Move, state: CountState, proposals: Prop
     if move.directions.real.shape[1] == 1:
         steps, offset, uniform = jax.tree.map(lambda array: array[0], (steps, proposals.offset, proposals.uniform))
         return advance_batch(state, (steps, offset, uniform))
-    state, changed = jax.lax.scan(advance_batch, state, (steps, proposals.offset, proposals.uniform))
+    state, changed = scan_short(advance_batch, state, (steps, proposals.offset, proposals.uniform))
     return state, jnp.sum(changed)
 
 

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, ImputationInfo, Latent, Records
 from dpjax.data_augmentation.records.proposals import take_sources
 from dpjax.numerics import accept
+from dpjax.numerics.loops import scan_short
 from dpjax.release import Release
 
 Window = tuple[Array, int] | None
@@ -144,7 +145,7 @@ def sweep(
 
     columns, made = target.columns(records), target.columns(proposals).T
     first = (start_sweep(target, columns), jnp.zeros((), int), columns[:, 0])
-    (state, *_), (taken, nonfinite) = jax.lax.scan(attempt, first, (made, innovations))
+    (state, *_), (taken, nonfinite) = scan_short(attempt, first, (made, innovations))
     # A rejected proposal counts at the spare last place.
     counts = jnp.zeros(target.n + 1, int).at[taken].add(1)[:-1]
     source = jnp.full(target.n + 1, -1).at[taken].max(jnp.arange(len(made)))[:-1]

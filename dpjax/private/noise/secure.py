@@ -163,7 +163,14 @@ class Secure:
     def query(
         self, name: str, noise_multiplier: float, *, dimension: int, count: int = 1, sampling_rate: float = 1.0
     ) -> Query:
-        """What the releases cost, with the √d g by which rounding enlarges the sensitivity."""
+        """What the releases cost, with the √d g by which rounding enlarges the sensitivity.
+
+        Raises
+        ------
+        ValueError
+            If JAX has no CPU, on which the draws are made.
+        """
+        check_host()
         rounding = sqrt(check_count("dimension", dimension)) * 2.0**-GRID_BITS
         given = check_real("noise_multiplier", noise_multiplier)
         multiplier = 1 / (1 / given + rounding) if given > 0 else given
@@ -186,6 +193,15 @@ class Secure:
             return call(*full), True
 
         return call(lane, scale, *parts)
+
+
+def check_host() -> None:
+    """Raise, before anything is charged, unless JAX has the host's CPU: callbacks would fail while a program runs."""
+    try:
+        jax.local_devices(backend="cpu")
+    except RuntimeError:
+        given, expected = "noise.secure without a CPU for JAX", "a CPU beside the accelerator, to make the draws on"
+        fail("noise", given, expected, "Name both in JAX_PLATFORMS, such as cuda,cpu.")
 
 
 def add_noise(

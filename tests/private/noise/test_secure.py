@@ -229,3 +229,16 @@ def test_a_missing_library_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     with pytest.raises(ImportError, match=r"pip install cryptography dp-accounting"):
         events.event([noise.jax.query("gradient", 1.0, dimension=1)])
+
+
+def test_an_accelerator_without_a_host_is_refused_before_the_charge(monkeypatch):
+    """JAX_PLATFORMS=cuda leaves no CPU for the callback, which failed while the program ran, after the charge."""
+
+    def missing(**_: object) -> list[jax.Device]:
+        raise RuntimeError("Unknown backend cpu")
+
+    monkeypatch.setattr(jax, "local_devices", missing)
+    with pytest.raises(
+        ValueError, match=r"noise: given noise\.secure without a CPU .* JAX_PLATFORMS, such as cuda,cpu"
+    ):
+        noise.secure.query("mean", noise_multiplier=20.0, dimension=3)
