@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.host import on_host
 from dpjax.base import Key
 from dpjax.diagnostics.warnings import warn_of_nonfinite
 from dpjax.mcmc.until import Convergence, Until, UntilEnough, assess, check_until, how_it_ended, make_stopping_rule
@@ -146,7 +147,7 @@ def sample(
     collected = check_collect(collect)
     mesh = choose_mesh(devices, num_chains)
     path = None if checkpoint is None else check_path(checkpoint, mesh)
-    with Progress(progress) as bar:
+    with Progress(progress) as bar, on_host():
         problem = make_problem(values, channel, component, concentration, discount)
         start_keys, chain_keys = split_key(key, num_chains)
         run = MixtureRun(

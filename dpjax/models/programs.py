@@ -97,14 +97,11 @@ class jit_model:
 
     def eval_shape(self, *arguments: Any, **keywords: Any) -> Any:
         """The shapes and dtypes of the function's result."""
-        with on_devices():
-            return self.jitted.eval_shape(*self.bind(*arguments, **keywords))
+        return self.jitted.eval_shape(*self.bind(*arguments, **keywords))
 
     def lower(self, *arguments: Any, **keywords: Any) -> Any:
         """The lowered program for these arguments; arrays may be shapes."""
-        bound = self.bind(*arguments, **keywords)
-        with on_devices():
-            return self.light.lower(*bound)
+        return self.light.lower(*self.bind(*arguments, **keywords))
 
     def clear_cache(self) -> None:
         """Remove the compiled programs from memory."""
@@ -116,7 +113,8 @@ class jit_model:
         others = self.signature.bind(*arguments, **keywords).arguments
         numbers, structure = jax.tree.flatten(others.pop("model"))
         options = tuple((name, others.pop(name)) for name in self.static_argnames if name in others)
-        return structure, options, list(map(as_number, numbers)), others
+        with on_host():
+            return structure, options, list(map(as_number, numbers)), others
 
 
 def as_number(leaf: Any) -> Array:

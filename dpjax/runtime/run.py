@@ -21,6 +21,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
+from dpjax._util.host import on_devices
 from dpjax._util.jit import compiling
 from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_count, check_key, fail
@@ -135,7 +136,9 @@ class Run(ABC):
 
     def shapes_of_chunk(self, status: Status) -> Any:
         """The shapes and types of what a chunk leaves."""
-        return type(self).PROGRAM.eval_shape(*self.static(status), **self.arguments(status, 0))  # type: ignore[attr-defined]
+        static, arguments = self.static(status), self.arguments(status, 0)
+        with on_devices():
+            return type(self).PROGRAM.eval_shape(*static, **arguments)  # type: ignore[attr-defined]
 
     def first_shapes(self) -> Status | None:
         """The status before the first step, with shapes for arrays; None where starts decide what the program is."""
@@ -153,7 +156,9 @@ class Run(ABC):
         """
         if self.mesh is not None:
             return None
-        return type(self).PROGRAM.lower(*self.static(status), **self.arguments(status, 0))  # type: ignore[attr-defined]
+        static, arguments = self.static(status), self.arguments(status, 0)
+        with on_devices():
+            return type(self).PROGRAM.lower(*static, **arguments)  # type: ignore[attr-defined]
 
     def is_done(self, status: Status) -> bool:
         """Whether all draws are made."""
@@ -180,7 +185,9 @@ class Run(ABC):
         segment = self.schedule[status.segment]
         length = same_everywhere(self.mesh, min(length, self.capacity(status), segment.draws - status.filled))
         arguments = place(self.mesh, self.arguments(status, length), by_chain=self.SHARED)
-        chunk = type(self).PROGRAM(*self.static(status), **arguments)
+        static = self.static(status)
+        with on_devices():
+            chunk = type(self).PROGRAM(*static, **arguments)
         status, made = self.store(status, chunk, length)
         if made < length:
             return self.make_room(status), made
