@@ -52,6 +52,8 @@ class AddedNoise(NamedTuple):
         Whether the noise is N(0, scale²).
     is_scale_mixture
         Whether the noise is N(0, 2 scale² e), where e is standard Exponential.
+    is_unimodal
+        Whether its density never rises away from 0. Then sums far from a value are known to be unlikely.
     bends
         The lengths within which its log-density bends; None if they are not known.
     smoothed
@@ -75,6 +77,7 @@ class AddedNoise(NamedTuple):
     variance: Callable[[], Any] = unknown
     is_normal: bool = False
     is_scale_mixture: bool = False
+    is_unimodal: bool = False
     bends: tuple[Any, ...] | None = None
     smoothed: Callable[[], Any] | None = None
     log_marginal_normal: Callable[[Array, Array, Array], Array] | None = None

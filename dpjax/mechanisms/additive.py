@@ -31,7 +31,8 @@ class Additive(Mechanism):
 
     A subclass is a frozen pytree dataclass with the three elementwise methods `log_noise`, `log_cdf` and
     `sample_noise`; everything else follows from them. Each parameter is a scalar or has one entry a coordinate.
-    Integer noise says so by ``integer_noise: ClassVar[bool] = True``.
+    Integer noise says so by ``integer_noise: ClassVar[bool] = True``. Hidden counts behind real noise are summed over
+    only if its density never rises away from 0, and `noise` says so by ``is_unimodal``.
 
     Examples
     --------
@@ -145,6 +146,7 @@ class Laplace(FromEpsilon, Additive):
         return super().noise._replace(
             variance=lambda: 2 * jnp.square(jnp.asarray(self.scale)),
             is_scale_mixture=True,
+            is_unimodal=True,
             bends=(),
             log_marginal_normal=self._log_marginal_normal,
             sample_latent_normal=self._sample_latent_normal,
@@ -259,6 +261,7 @@ class Gaussian(FromZCDP, Additive):
         return super().noise._replace(
             variance=lambda: jnp.square(jnp.asarray(self.scale)),
             is_normal=True,
+            is_unimodal=True,
             bends=(self.scale,),
             log_marginal_normal=self._log_marginal_normal,
             sample_latent_normal=self._sample_latent_normal,

@@ -12,6 +12,8 @@ from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import Tails
 from dpjax.mechanisms.base import Mechanism, as_floating, as_leaf, convert_mechanisms
+from dpjax.mechanisms.largest_density import finite, largest_density, overlaps
+from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.promises import Promise, ProtectedSums
 from dpjax.numerics.next_floats import where_near
 
@@ -161,6 +163,25 @@ class Censored(Bounded):
             terms = jnp.where(value >= self.upper, self._inner_tails.log_survival(self.upper - statistic), terms)
         return terms
 
+    @property
+    def sums(self) -> PossibleSums:
+        """Those of the noise, and at a bound all beyond it."""
+        known = largest_density(self.mechanism) is not None
+        return super().sums._replace(largest=self._largest if known else None)
+
+    def _largest(self, value: Array, low: Array, high: Array) -> Array:
+        """That of the noise; what was clamped is the more likely the further the sum is beyond the bound."""
+        value = as_floating(value)
+        inside: Any = largest_density(self.mechanism)
+        found = inside(value, low, high)
+        if self.lower is not None:
+            clamped = self._inner_tails.log_cdf(self.lower - finite(low))
+            found = jnp.where(value <= self.lower, jnp.where(low > -jnp.inf, clamped, 0.0), found)
+        if self.upper is not None:
+            clamped = self._inner_tails.log_survival(self.upper - finite(high))
+            found = jnp.where(value >= self.upper, jnp.where(high < jnp.inf, clamped, 0.0), found)
+        return found
+
     def sample(self, key: Key, statistic: Array) -> Array:
         """A clamped value [d] given the statistic [d]."""
         return jnp.clip(self.mechanism.sample(key, statistic), self.lower, self.upper)
@@ -265,6 +286,19 @@ class PartitionSelection(Mechanism):
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the value [d] given the counts [d]."""
         return jnp.sum(self.log_density_terms(value, statistic))
+
+    @property
+    def sums(self) -> PossibleSums:
+        """Those of the clamped noise, and 0 at the lower bound."""
+        known = largest_density(self.mechanism) is not None
+        return super().sums._replace(largest=self._largest if known else None)
+
+    def _largest(self, value: Array, low: Array, high: Array) -> Array:
+        """That of the clamped noise; at the lower bound 0 is certain."""
+        value = as_floating(value)
+        present: Any = largest_density(self.mechanism)
+        others = jnp.where(high > 0, present(value, jnp.maximum(low, 1.0), jnp.maximum(high, 1.0)), -jnp.inf)
+        return jnp.where((value <= self.lower) & overlaps(low, high, -jnp.inf, 0.0), jnp.maximum(others, 0.0), others)
 
     def sample(self, key: Key, statistic: Array) -> Array:
         """A released value [d] given the counts [d]."""

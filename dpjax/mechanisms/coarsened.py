@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, check_count, check_function, describe_array, fail
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
+from dpjax.mechanisms.largest_density import by_bounds
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
 from dpjax.mechanisms.promises import ProtectedSums, Unpromised
 from dpjax.mechanisms.random_rounding import NO_PRIVACY
@@ -20,6 +21,10 @@ __all__ = ["Coarsened"]
 
 FAR_PERIODS = 4
 """How often the period is written out after the table, so that no published number is cut at its end."""
+
+
+NEAR = 1e-6
+"""Published numbers that are as near are the same."""
 
 
 class Labels(NamedTuple):
@@ -235,6 +240,7 @@ class Coarsened(Mechanism):
         single = self._labels.least == self._labels.most
         return PossibleSums(
             bounds=self._possible_counts,
+            largest=partial(by_bounds, self._possible_counts),
             near=self._middle_counts,
             reveals=bool(np.any(single)),
             tells=bool(np.any(single & (self._labels.least > 0))),
@@ -253,6 +259,10 @@ class Coarsened(Mechanism):
             # All numbers above the second last period belong to counts there or beyond it.
             highest = max(self._written[len(self.published) + self.period :][: self.period])
             shift = self.period * jnp.maximum(jnp.ceil((value - highest) / self.period - self._tolerance), 0)
+            # A number of the table may be above these, too, if it stands for redacted counts.
+            own = np.unique(np.asarray(self.published)).reshape(-1, *[1] * value.ndim)
+            is_own = jnp.any(jnp.abs(jnp.asarray(own, value.dtype) - value[None]) < self._tolerance, axis=0)
+            shift = jnp.where(is_own, 0.0, shift)
         labels, place = self._labels, self._place(value - shift)
         near = jnp.abs(jnp.asarray(labels.numbers, value.dtype)[place] - (value - shift)) < self._tolerance
         least, most = (jnp.asarray(end, value.dtype)[place] + shift for end in (labels.least, labels.most))
@@ -290,13 +300,35 @@ class Coarsened(Mechanism):
         return jnp.searchsorted(middles, value)
 
     def _check_together(self) -> None:
-        """Raise unless the counts of each published number follow one another."""
-        runs = self._written[np.insert(np.diff(self._written) != 0, 0, True)]
-        numbers, times = np.unique(runs, return_counts=True)
-        if np.any(times > 1):
-            given = f"counts published as {numbers[times > 1][0]:g} with others between them"
-            expected = "counts of one published number that follow one another"
-            fail("published", given, expected, "Give the parts numbers of their own, if readers can tell them apart.")
+        """Raise unless the counts of each published number follow one another.
+
+        Counts beyond the table are published as none of its numbers, or as it ends. If they do not mix with each other
+        in one period, they never do.
+        """
+        table, last = np.asarray(self.published, float), len(self.published) - 1
+        numbers, counts = table, np.arange(len(table))
+        if self.period:
+            # Each number with those counts beyond the table that are published as it; and two periods of these.
+            ends, places = table[-self.period :], np.arange(last - self.period + 1, last + 1)
+            turns = np.round((np.unique(table)[:, None] - ends) / self.period)
+            again = np.abs(ends + turns * self.period - np.unique(table)[:, None]) < NEAR
+            rows, columns = np.nonzero(again & (turns >= 1))
+            far = (np.unique(table)[rows], places[columns] + turns[rows, columns] * self.period)
+            spread = int(np.ceil((ends.max() - ends.min()) / self.period)) + 2
+            ahead = np.arange(1, 2 * spread + 1)[:, None] * self.period
+            numbers, counts = (
+                np.concatenate([first, other, (one + ahead).ravel()])
+                for first, other, one in zip((table, counts), far, (ends, places), strict=True)
+            )
+        numbers = np.round(numbers / NEAR) * NEAR
+        for number in np.unique(numbers):
+            own = np.unique(counts[numbers == number])
+            if own[-1] - own[0] >= len(own):
+                given = f"counts published as {number:g} with others between them"
+                expected = "counts of one published number that follow one another"
+                fail(
+                    "published", given, expected, "Give the parts numbers of their own, if readers can tell them apart."
+                )
 
     @cached_property
     def _written(self) -> np.ndarray:

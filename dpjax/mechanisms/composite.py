@@ -14,6 +14,7 @@ from dpjax._util.words import quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import AddedNoise
 from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism, is_mechanism, parts_of
+from dpjax.mechanisms.largest_density import largest_density
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, ProtectedSums
@@ -228,6 +229,17 @@ class Tempered(Mechanism):
     def noise(self) -> AddedNoise | None:
         """That of the mechanism, with its density raised to the power."""
         return AddedNoise(self._log_noise) if self._is_elementwise and self.mechanism.noise is not None else None
+
+    @property
+    def sums(self) -> PossibleSums:
+        """Those of the mechanism, with its largest density raised to the power."""
+        known = largest_density(self.mechanism) is not None
+        return super().sums._replace(largest=self._largest if known else None)
+
+    def _largest(self, value: Array, low: Array, high: Array) -> Array:
+        """That of the mechanism, times the power."""
+        inside: Any = largest_density(self.mechanism)
+        return jnp.asarray(self.power) * inside(value, low, high)
 
     def _tabulated(self, value: Array) -> "Tempered":
         """The mechanism so."""

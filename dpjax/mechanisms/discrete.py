@@ -68,6 +68,7 @@ class DiscreteLaplace(FromEpsilon, Additive):
         """Noise of variance 1 / (2 sinh²(1 / 2b)); it is an exponential on either side of 0."""
         return super().noise._replace(
             variance=lambda: 0.5 / jnp.square(jnp.sinh(0.5 / jnp.asarray(self.scale))),
+            is_unimodal=True,
             bends=(),
             smoothed=lambda: Laplace(0.5 / jnp.sinh(0.5 / jnp.asarray(self.scale))),
         )
@@ -142,6 +143,7 @@ class DiscreteGaussian(FromZCDP, Additive):
         """Of variance σ² for all but small σ."""
         return super().noise._replace(
             variance=lambda: integer_variance(self.scale),
+            is_unimodal=True,
             bends=(self.scale,),
             smoothed=lambda: Gaussian(jnp.sqrt(integer_variance(self.scale))),
         )

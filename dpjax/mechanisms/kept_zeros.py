@@ -11,6 +11,7 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, is_refusal, is_traced, name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
+from dpjax.mechanisms.largest_density import largest_density, overlaps
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
 from dpjax.mechanisms.promises import ProtectedSums, Unpromised
 
@@ -95,7 +96,23 @@ class KeptZeros(Mechanism):
     def sums(self) -> PossibleSums:
         """A published 0 is a count of 0 for sure, unless noise leads there; of counts above 0 none is known."""
         inside = super().sums
-        return inside._replace(bounds=self._possible_counts, reveals=not self.gives_zero, tells=False, whole=all_whole)
+        return inside._replace(
+            bounds=self._possible_counts,
+            largest=None if largest_density(self.mechanism) is None else self._largest,
+            reveals=not self.gives_zero,
+            tells=False,
+            whole=all_whole,
+        )
+
+    def _largest(self, value: Array, low: Array, high: Array) -> Array:
+        """That of the noise on counts above 0; of a count of 0 that of a 0."""
+        noisy: Any = largest_density(self.mechanism)
+        value = as_floating(value)
+        has_zero, is_zero = overlaps(low, high, 0.0, 0.0), value == 0
+        others = noisy(value, jnp.where(low == 0, 1.0, low), jnp.where(low == 0, jnp.maximum(high, 1.0), high))
+        is_other = ((low != 0) | (high != 0)) & (~is_zero if not self.gives_zero else True)
+        others = jnp.where(is_other, others, -jnp.inf)
+        return jnp.where(has_zero & is_zero, jnp.maximum(others, 0.0), others)
 
     def _possible_counts(self, value: Array) -> tuple[Array, Array]:
         """The least and the greatest count [d] that each number can stand for."""

@@ -1,6 +1,7 @@
 """Noisy numbers that are known up to a multiple of a modulus, as secure aggregation releases them, or angles."""
 
 from dataclasses import dataclass, field
+from math import log
 from typing import Any, ClassVar
 
 import jax
@@ -12,6 +13,7 @@ from dpjax._util.validation import check_array, check_count, check_positive_numb
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import AddedNoise
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
+from dpjax.mechanisms.largest_density import finite
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.promises import Promise, ProtectedSums
 
@@ -108,8 +110,24 @@ class Modulo(Mechanism):
         """Sums that differ by the modulus, an int if it is whole, are as good as each other."""
         whole = float(self.modulus).is_integer()
         return super().sums._replace(
-            period=int(self.modulus) if whole else self.modulus, depth=self._depth, near=self._near_sums
+            period=int(self.modulus) if whole else self.modulus,
+            depth=self._depth,
+            near=self._near_sums,
+            largest=self._largest if self._added.is_unimodal else None,
         )
+
+    def _largest(self, value: Array, low: Array, high: Array) -> Array:
+        """That of the noise nearest to a multiple of the modulus, and of all that is half of it away or more."""
+        value = as_floating(value)
+        first, last = (jnp.mod(value - end, self.modulus) for end in (finite(low), finite(high)))
+        # From the first sum to the last the rest falls from `first` to `last`, unless a multiple is passed.
+        passes = (high - low >= first) | (high - low >= self.modulus) | (first == 0) | (last == 0)
+        nearest = jnp.where(passes, 0.0, jnp.minimum(last, self.modulus - first))
+        wraps = jnp.arange(1, 2 + int(self.reach // self.modulus), dtype=value.dtype)
+        further = (wraps - 0.5).reshape(-1, *[1] * value.ndim) * self.modulus
+        further = jnp.ceil(further) if self.integer_noise else further
+        others = jax.nn.logsumexp(self._added.log_density(further), axis=0)
+        return jnp.logaddexp(self._added.log_density(nearest), others + log(2))
 
     @property
     def _added(self) -> AddedNoise:

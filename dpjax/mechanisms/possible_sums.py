@@ -34,6 +34,12 @@ class PossibleSums(NamedTuple):
     bounds
         ``value -> (least, greatest)``: the least and the greatest sum [d] that can have given each coordinate of the
         value [d], exchanged if none can. Chains start between them. None if no sum is excluded.
+    largest
+        ``(value, low, high) -> [d]``: the largest log-density of each coordinate of the value [d], whatever its sum
+        from `low` to `high` [d], or a bound of it from above. Ends may be infinite, and so may the bound. Where both
+        are one sum it is the log-density, or not much more. All arrays may be columns, as in
+        `dpjax.mechanisms.Mechanism.log_density_terms`. Hidden counts are summed over where it is not negligible. None
+        if it follows from `bounds`, or from noise that says ``is_unimodal`` or is whole; else such counts are imputed.
     near
         ``value -> sums``: sums [d] that may have led to a value [d] like this one, near which chains of counts start.
     known
@@ -65,6 +71,7 @@ class PossibleSums(NamedTuple):
     """
 
     bounds: Callable[[Array], tuple[Array, Array]] | None = None
+    largest: Callable[[Array, Array, Array], Array] | None = None
     near: Callable[[Array], Array] = same
     known: bool = False
     reveals: bool = False

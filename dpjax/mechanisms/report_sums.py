@@ -6,12 +6,14 @@ from typing import Any, ClassVar
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.scipy.special import xlogy
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, check_count, describe, fail, is_traced
 from dpjax._util.words import amount, quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating, at_coordinates
+from dpjax.mechanisms.largest_density import overlaps
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, ProtectedSums, Unpromised, pure
@@ -108,7 +110,7 @@ class ReportSums(Mechanism):
     @property
     def sums(self) -> PossibleSums:
         """Counts of n persons, which are near their unbiased estimates."""
-        return PossibleSums(near=self._estimates, whole=all_whole, num_records=self.n)
+        return PossibleSums(near=self._estimates, largest=self._largest, whole=all_whole, num_records=self.n)
 
     def _words(self) -> str:
         """Both probabilities."""
@@ -145,9 +147,27 @@ class ReportSums(Mechanism):
 
     def _estimates(self, value: Array) -> Array:
         """The unbiased estimates of the counts [d], within 0 and n."""
-        ones, (kept, flipped) = value / self.reports, self.permanent or (1.0, 0.0)
-        keep, flip = (self.flip + one * (self.keep - self.flip) for one in (kept, flipped))
+        ones, (keep, flip) = value / self.reports, self._probabilities
         return jnp.clip((ones - self.n * flip) / (keep - flip), 0, self.n)
+
+    @property
+    def _probabilities(self) -> tuple[Array, Array]:
+        """The probabilities of a 1 of a person who counts, and of any other."""
+        keep, flip = (self.flip + one * (self.keep - self.flip) for one in self.permanent or (1.0, 0.0))
+        return keep, flip
+
+    def _largest(self, value: Array, low: Array, high: Array) -> Array:
+        """The bound of Hoeffding (1963, theorem 1) for sums of numbers in [0, 1], whose mean is one for the count.
+
+        These are the reports; with permanent bits the mean reports of the persons, as theirs are not independent.
+        """
+        value, (keep, flip) = as_floating(value), self._probabilities
+        number = self.n * (self.reports if self.permanent is None else 1)
+        ends = [flip + (keep - flip) * jnp.clip(end, 0, self.n) / self.n for end in (low, high)]
+        share = value / (self.n * self.reports)
+        mean = jnp.clip(share, jnp.minimum(*ends), jnp.maximum(*ends))
+        divergence = xlogy(share, share / mean) + xlogy(1 - share, (1 - share) / (1 - mean))
+        return jnp.where(overlaps(low, high, 0, self.n), -number * jnp.maximum(divergence, 0.0), -jnp.inf)
 
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-probability of each sum [..., d] given its count [..., d]."""

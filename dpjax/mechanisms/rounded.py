@@ -18,6 +18,8 @@ from dpjax.mechanisms.added_noise import Tails
 from dpjax.mechanisms.additive import checked_scale
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
 from dpjax.mechanisms.censored import check_tails
+from dpjax.mechanisms.largest_density import at_nearest, by_tails
+from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.promises import Promise, ProtectedSums
 from dpjax.numerics.next_floats import where_near
 from dpjax.numerics.tails import log_complement
@@ -134,6 +136,18 @@ class Rounded(Mechanism):
         low = jnp.where((low == center - half) & ~is_even, low + 1, low)
         high = jnp.where((high == center + half) & ~is_even, high - 1, high)
         return log_probability_between(self.mechanism, low, high - low, unit=1)
+
+    @property
+    def sums(self) -> PossibleSums:
+        """As many as the noise says, and as far from the value."""
+        return super().sums._replace(largest=self._largest)
+
+    def _largest(self, value: Array, low: Array, high: Array) -> Array:
+        """The log-probability at the nearest sum, or that of all values as far away."""
+        noise = self.mechanism.noise
+        if noise is None or not noise.is_unimodal:
+            return by_tails(self._inner_tails, value, low, high, jnp.asarray(self.step, value.dtype) / 2)
+        return at_nearest(lambda nearest: self.log_density_terms(value, nearest), value, low, high)
 
     @property
     def tails(self) -> Tails | None:

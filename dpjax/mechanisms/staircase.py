@@ -100,7 +100,7 @@ class Staircase(Additive):
     @property
     def noise(self) -> AddedNoise:
         """Of the variance that follows from the steps."""
-        return super().noise._replace(variance=self._variance)
+        return super().noise._replace(variance=self._variance, is_unimodal=True)
 
     def _variance(self) -> Array:
         """2 Δ³ a Σ_k e^(-kε) (∫ x² on the first part of interval k + e^(-ε) ∫ x² on the rest)."""
@@ -208,7 +208,7 @@ class Tulap(Additive):
     def noise(self) -> AddedNoise:
         """Of the variance of its discrete Laplace part, and 1 / 12."""
         return super().noise._replace(
-            variance=lambda: jnp.asarray(DiscreteLaplace(self.scale).noise.variance()) + 1 / 12
+            variance=lambda: jnp.asarray(DiscreteLaplace(self.scale).noise.variance()) + 1 / 12, is_unimodal=True
         )
 
     def log_noise(self, noise: Array) -> Array:

@@ -18,6 +18,8 @@ from dpjax.mechanisms.added_noise import AddedNoise
 from dpjax.mechanisms.additive import Additive, Gaussian, Laplace
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
+from dpjax.mechanisms.largest_density import at_nearest
+from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, ProtectedSums
 from dpjax.numerics.laplace_sums import LaplaceNormal, UnequalLaplaces
@@ -102,14 +104,32 @@ class SumOf(Additive):
 
     @property
     def noise(self) -> AddedNoise:
-        """Noise of the sum of the variances; it bends by the scales of all, unless whole noise is beside real noise."""
-        is_mixed = len({source.integer_noise for source in self.mechanisms}) > 1
+        """Noise of the sum of the variances; it bends by the scales of all, unless whole noise is beside real noise.
+
+        All densities are log-concave, and so are those of sums; but with real noise beside whole noise there may be a
+        peak at each whole number.
+        """
         return super().noise._replace(
             variance=self._variance,
             is_normal=self._is_normal,
-            bends=None if is_mixed else tuple(source.scale for source in self.mechanisms),
+            is_unimodal=not self._is_mixed,
+            bends=None if self._is_mixed else tuple(source.scale for source in self.mechanisms),
             smoothed=self._smoothed,
         )
+
+    @property
+    def sums(self) -> PossibleSums:
+        """Whole sums are the less likely the further they are from the value, even where the density has many peaks."""
+        return super().sums._replace(largest=self._largest if self._is_mixed else None)
+
+    def _largest(self, value: Array, low: Array, high: Array) -> Array:
+        """The log-density at the nearest sum."""
+        return at_nearest(lambda nearest: self.log_noise(value - nearest), value, low, high)
+
+    @property
+    def _is_mixed(self) -> bool:
+        """Whether whole noise is beside real noise."""
+        return len({source.integer_noise for source in self.mechanisms}) > 1
 
     @property
     def scale(self) -> Array:

@@ -11,6 +11,8 @@ from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import as_floating
 from dpjax.mechanisms.censored import Bounded
+from dpjax.mechanisms.largest_density import at_nearest, finite
+from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.promises import ProtectedSums, Unpromised
 from dpjax.mechanisms.rounded import log_probability_between
 
@@ -92,6 +94,39 @@ class Truncated(Bounded):
         least = self._least(self.lower)
         width = jnp.asarray(self._greatest(self.upper) - least, statistic.dtype)
         return log_probability_between(self.mechanism, least - statistic, width, unit)
+
+    @property
+    def sums(self) -> PossibleSums:
+        """Those of the noise, and sums beyond a bound, of which the value tells less."""
+        noise = self.mechanism.noise
+        return super().sums._replace(largest=None if noise is None or not noise.is_unimodal else self._largest)
+
+    def _largest(self, value: Array, low: Array, high: Array) -> Array:
+        """The largest density of the noise by the least probability of values within the bounds, which is at an end.
+
+        Sums beyond a bound have another limit. The density of the noise rises from the value to that bound. So its
+        integral between the two is at least their distance times the density at the value.
+        """
+        value, noise = as_floating(value), self.mechanism.noise
+        assert noise is not None
+        unit = int(self.mechanism.integer_noise)
+        first, last, beyond = low, high, jnp.full_like(value - low, -jnp.inf)
+        if self.lower is not None:
+            least = self._least(self.lower)
+            first = jnp.where(low < least, jnp.minimum(least, high), low)
+            beyond = jnp.where(low < least, -jnp.log(value - least + unit), beyond)
+        if self.upper is not None:
+            greatest = self._greatest(self.upper)
+            last = jnp.where(high > greatest, jnp.maximum(greatest, low), high)
+            beyond = jnp.where(high > greatest, jnp.maximum(beyond, -jnp.log(greatest - value + unit)), beyond)
+        # Without a bound on a side, nothing is lost there in the limit.
+        first, last = (
+            jnp.where(jnp.isfinite(first), first, finite(last)),
+            jnp.where(jnp.isfinite(last), last, finite(first)),
+        )
+        share = jnp.minimum(self.log_share(first), self.log_share(last))
+        inside = at_nearest(lambda nearest: noise.log_density(value - nearest), value, first, last) - share
+        return jnp.where((low == high), inside, jnp.maximum(inside, beyond))
 
     def sample(self, key: Key, statistic: Array) -> Array:
         """A value [d] given the statistic [d]; at a bound if none lay within in 100,000 draws."""

@@ -12,6 +12,7 @@ from dpjax._util.validation import check_array, fail, summarize_error
 from dpjax.base import Array, Key, Records
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
 from dpjax.mechanisms.by_record import channel_of, over_records, record_axes
+from dpjax.mechanisms.largest_density import largest_density
 from dpjax.release.checks import (
     as_local_values,
     check_is_mechanism,
@@ -95,6 +96,16 @@ class FieldValues:
         truth = self._truth(support)
         over_support = jax.vmap(log_density, in_axes=(None, None, 0))
         return self.over_records(lambda channel, value: over_support(channel, value, truth), self._released_as(truth))
+
+    def largest_densities(self, low: Array, high: Array) -> Array:
+        """A bound [n] of the log-density of each value, whatever its number from `low` to `high` [n]."""
+
+        def of_record(channel: Any, value: Array, first: Array, last: Array) -> Array:
+            bound = largest_density(channel)
+            assert bound is not None, "it is asked before whether there is one"
+            return jnp.sum(bound(value, first, last))
+
+        return self.over_records(of_record, as_floating(self.values), low, high)
 
     def possible_ends(self) -> tuple[Array, Array]:
         """The least and the greatest number [n] or [n, k] that can have given each value; ±∞ where none is excluded."""

@@ -284,7 +284,7 @@ def sum_out_beside_totals(model: Model, people: Microdata, parameters: Parameter
     """The likelihood of records of which totals of groups were released, too."""
     totals = totals_beside(model, people)
     assert not isinstance(totals, str), "there is no obstacle"
-    terms = make_terms(model, limited(people, totals), parameters, partial(with_totals, totals))
+    terms = make_terms(model, limited(people, totals), parameters, partial(with_totals, totals), gapless=True)
     assert isinstance(terms, GroupedTerms)
     check_straight(model, people, totals, terms.records)
     return MarginalLikelihood(model, terms, jnp.ones(people.n), jnp.arange(people.n))
@@ -302,8 +302,9 @@ def make_terms(
     release: Microdata,
     parameters: Parameters | None,
     finish: Callable[[Any], Terms] = lambda terms: terms,
+    gapless: bool = False,
 ) -> Terms:
-    """What is hidden of each record; `finish` adds what was released of several of them."""
+    """What is hidden of each record; `finish` adds what was released of several, maybe only to windows without gaps."""
     known = release.hold(draw_records.unoptimized(model, release.n))
     hidden = hidden_fields(model, release)
     groups, others = split_hidden(model, release, hidden)
@@ -316,10 +317,10 @@ def make_terms(
     if model.count_field not in others:
         return NormalFields(known, release, tuple(others))
     (name,) = others
-    windows, look = first_windows(model, release, name, known)
+    windows, found = first_windows(model, release, name, known, gapless)
     if parameters is None:
         return finish(windows)
-    return fit_windows(model, release, windows, look, parameters, FITTED, finish)
+    return fit_windows(found, windows, parameters, FITTED, finish, gapless)
 
 
 def left_out_at(likelihood: MarginalLikelihood, parameters: Parameters) -> float:

@@ -7,7 +7,8 @@ Given the parameters the records are independent. The density of what was releas
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,6 +22,10 @@ from dpjax.numerics import leading_size, proper_density, select_indices
 from dpjax.release.fields import FieldValues
 
 __all__ = ["Listed", "NormalField", "NotSummableError", "Terms", "Windows"]
+
+
+IN_BLOCK = 64
+"""Numbers of each record whose probabilities are added up at a time."""
 
 
 class NotSummableError(ValueError):
@@ -136,19 +141,53 @@ class Listed(Terms):
         return jax.tree.map(lambda leaf: leaf[rows], self.known) | jax.tree.map(lambda leaf: leaf[places], self.values)
 
 
+class Between(NamedTuple):
+    """All numbers in the range of a window, of which it has but those where the density is not negligible.
+
+    Attributes
+    ----------
+    first
+        The first number of each range [m].
+    span
+        How many numbers are in it [m]; 0 if what is not in the window is as little dense within as without.
+    log_largest
+        The logarithm [m] of the largest density at numbers of the range that are not in the window.
+    """
+
+    first: Array
+    span: Array
+    log_largest: Array
+
+    def probability(self, log_density: Callable[[Array], Array], zeros: Array) -> Array:
+        """The probability [m] of all numbers in the range, a few at a time, given ``numbers [m] -> [m]``."""
+
+        def add(block: Array, total: Array) -> Array:
+            places = block * IN_BLOCK + jnp.arange(IN_BLOCK)[:, None]
+            numbers = self.first[None] + places.astype(self.first.dtype)
+            densities = proper_density(jax.vmap(log_density)(numbers))
+            return total + jnp.sum(jnp.where(places < self.span[None], jnp.exp(densities), 0), axis=0)
+
+        return jax.lax.fori_loop(0, -(-jnp.max(self.span) // IN_BLOCK), add, zeros)
+
+
 class Windows(Terms):
     """One hidden field of whole numbers, summed over a window of its own for each record.
 
     Attributes
     ----------
-    low
-        The least number of each window [m].
+    numbers
+        The numbers of each window, in order [w, m]; there may be gaps between them.
+    size_of_window
+        How many of these are summed over [m].
     stride
-        How far apart the numbers of each window are [m].
+        For how many numbers each of them stands [m].
     log_released
         The log-density [w, m] of what was released, given each number of the window; with the logarithm of the stride.
+        It is ``-inf`` behind those that are summed over.
     log_outside
-        The logarithm [m] of the largest such density outside of the window.
+        The logarithm [m] of the largest such density outside of the window, or of a bound of it.
+    between
+        The numbers between those of the window, if for some record the density is smaller there than outside.
     seen
         The records of which something was released [m].
     field
@@ -156,10 +195,12 @@ class Windows(Terms):
     """
 
     known: Records
-    low: Array
+    numbers: Array
+    size_of_window: Array
     stride: Array
     log_released: Array
     log_outside: Array
+    between: Between | None
     seen: Array
     field: str = static()
 
@@ -181,13 +222,15 @@ class Windows(Terms):
     def padded(self, length: int) -> "Windows":
         """See `Terms`."""
         more = ((0, length - self.length), (0, 0))
-        return replace(self, log_released=jnp.pad(self.log_released, more, constant_values=-jnp.inf))
-
-    @property
-    def numbers(self) -> Array:
-        """The numbers of the windows [w, m]."""
-        steps = jnp.arange(self.log_released.shape[0], dtype=self.low.dtype)
-        return self.low[None] + self.stride[None] * steps[:, None]
+        nothing = Between(
+            self.numbers[0], jnp.zeros_like(self.size_of_window), jnp.full_like(self.log_outside, -jnp.inf)
+        )
+        return replace(
+            self,
+            between=self.between or nothing,
+            numbers=jnp.pad(self.numbers, more, mode="edge"),
+            log_released=jnp.pad(self.log_released, more, constant_values=-jnp.inf),
+        )
 
     def _build_densities(self, model: Model) -> Callable[[Parameters], Array]:
         """``parameters -> [w, m]``: the log-density of each record with each number in it."""
@@ -201,7 +244,7 @@ class Windows(Terms):
     @property
     def least(self) -> Array:
         """The first number [m] of each window."""
-        return self.low
+        return self.numbers[0]
 
     def build_weights(self, model: Model) -> Callable[[Parameters], Array]:
         """``parameters -> [w, m]``: the log-density of each record with each number, and of what was released of it."""
@@ -220,13 +263,23 @@ class Windows(Terms):
     def left_out(self, model: Model, parameters: Parameters) -> Array:
         """See `Terms`: the largest density of the release outside of the window times what the model has there."""
         densities = self._build_densities(model)(parameters)
+        is_summed = jnp.arange(len(densities))[:, None] < self.size_of_window[None]
+        within = self.stride.astype(densities.dtype) * jnp.sum(jnp.where(is_summed, jnp.exp(densities), 0), axis=0)
         rounding = len(densities) * jnp.finfo(densities.dtype).eps
-        # What pads a window with a stride is not summed over.
-        summed = jnp.where(self.log_released > -jnp.inf, jnp.exp(densities), 0)
-        within = self.stride.astype(densities.dtype) * jnp.sum(summed, axis=0)
-        beyond = jnp.maximum(1 - within, rounding)
-        bound = jnp.exp(self.log_outside + jnp.log(beyond) - logsumexp(densities + self.log_released, axis=0))
-        return jnp.where(self.seen, bound, 0)
+        largest = self.log_outside + jnp.log(jnp.maximum(1 - within, rounding))
+        if self.between is not None:
+            largest = jnp.where(self.between.span > 0, self._log_left_out(model, parameters, within), largest)
+        bound = jnp.exp(largest - logsumexp(densities + self.log_released, axis=0))
+        return jnp.where(self.seen & (largest > -jnp.inf), bound, 0)
+
+    def _log_left_out(self, model: Model, parameters: Parameters, within: Array) -> Array:
+        """The same [m] where numbers in the range of the window are less dense than those outside of it."""
+        assert self.between is not None
+        density = partial(model.log_density, parameters)
+        in_range = self.between.probability(lambda row: density(self.known | {self.field: row}), jnp.zeros_like(within))
+        rounding = self.between.span * jnp.finfo(within.dtype).eps
+        beyond, between = (jnp.log(jnp.maximum(mass, rounding)) for mass in (1 - in_range, in_range - within))
+        return jnp.logaddexp(self.log_outside + beyond, self.between.log_largest + between)
 
     def errors_of_strides(self, model: Model, parameters: Parameters, strides: tuple[int, ...]) -> Array:
         """By how much the log-densities [m] of sums over every second number, say, are off: [stride, m]."""
@@ -245,7 +298,7 @@ class Windows(Terms):
     def fill(self, key: Key, model: Model, parameters: Parameters, places: Array, rows: Array) -> Records:
         """The records of these rows [n], with the numbers at places [n], or new ones if nothing was released."""
         fresh = model.sample_records(key, parameters, len(rows))[self.field]
-        chosen = jnp.where(self.seen[rows], self.low[rows] + places.astype(self.low.dtype), fresh)
+        chosen = jnp.where(self.seen[rows], self.numbers[places, rows], fresh)
         return jax.tree.map(lambda leaf: leaf[rows], self.known) | {self.field: chosen}
 
 

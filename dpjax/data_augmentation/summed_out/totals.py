@@ -13,11 +13,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import fail, is_traced
+from dpjax._util.validation import fail, is_traced, name_of
 from dpjax.base import Array, Model, Records
 from dpjax.data_augmentation.records.possible import noisy_parts, possible_ends
 from dpjax.data_augmentation.summed_out.terms import NotSummableError
 from dpjax.mechanisms.base import Mechanism, as_floating, parts_of
+from dpjax.mechanisms.largest_density import LargestDensity, by_bounds, largest_density
+from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import draw_position
 from dpjax.release import Microdata, Release
@@ -27,9 +29,6 @@ __all__ = ["GroupTotals", "check_straight", "find_totals", "limited"]
 
 FEW = np.array([0, 1, 7])
 """Numbers at which contributions are looked at where the possible ones are not listed."""
-
-NEAR = np.unique(np.concatenate([np.arange(64), np.round(1.05 ** np.arange(84, 430))]))
-"""Distances from the best total at which the density of what was released is looked at."""
 
 
 class GroupTotals(NamedTuple):
@@ -96,18 +95,18 @@ class GroupTotals(NamedTuple):
         return float(np.sum(terms[self.group_of_total < 0]))
 
     def largest(self) -> np.ndarray:
-        """The largest log-density [group] of what was released, whatever the sum of the group.
-
-        That of each number is looked for around the sum that gives the number itself. All noise is densest there.
-        """
-        value = np.asarray(self.summed.value, float)
-        slope = np.where(self.slope == 0, 1.0, self.slope)
-        best = np.round((value - self.offset) / slope)
-        around = np.concatenate([-NEAR[::-1], NEAR])
-        terms = self.log_density_terms(self.offset[:, None] + slope[:, None] * (best[:, None] + around))
+        """A bound [group] of the log-density of what was released, whatever the sum of the group."""
+        released = as_floating(self.summed.value)
+        ends = jnp.full(released.shape, jnp.inf)
+        terms = np.concatenate(
+            [
+                np.asarray(bound_of(mechanism)(released[where], -ends[where], ends[where]), float)
+                for mechanism, where in parts_of_release(self.summed)
+            ]
+        )
         found = np.zeros(self.num_groups)
         inside = self.group_of_total >= 0
-        np.add.at(found, self.group_of_total[inside], np.max(terms, axis=1)[inside])
+        np.add.at(found, self.group_of_total[inside], terms[inside])
         return found
 
     def possible_sums(self) -> tuple[np.ndarray, np.ndarray]:
@@ -265,6 +264,16 @@ def parts_of_release(summed: Release) -> Any:
     return parts_of(summed.mechanism, len(summed.value))
 
 
+def bound_of(mechanism: Mechanism) -> LargestDensity:
+    """The largest density of the mechanism's values, or an error if it is not known."""
+    bound = largest_density(mechanism)
+    if bound is None:
+        expected = "noise of which it is known where its density is"
+        remedy = "Say so in its `sums` (largest), or impute the records: imputation=dpjax.imwg()."
+        fail("release", name_of(mechanism), expected, remedy, error=NotSummableError)
+    return bound
+
+
 def possible_ends_of(mechanism: Mechanism, value: Array) -> tuple[np.ndarray, np.ndarray]:
     """The least and the greatest statistic [d] that can have given each number of the value; ±∞ without an end."""
     if mechanism.sums.known:
@@ -307,6 +316,15 @@ class IntervalChannel(Mechanism):
 
     least: Array
     most: Array
+
+    @property
+    def sums(self) -> PossibleSums:
+        """Numbers within the limits."""
+        return PossibleSums(largest=self._largest)
+
+    def _largest(self, value: Array, low: Array, high: Array) -> Array:
+        """0 if some number is within the limits, else ``-inf``."""
+        return by_bounds(lambda value: (self.least, self.most), value, low, high)
 
     def log_density(self, value: Array, statistic: Array) -> Array:
         """0 within the limits and ``-inf`` beyond []."""

@@ -1,14 +1,13 @@
 """Windows of whole numbers, outside of which released values and the model leave nothing.
 
-A window first reaches as far as the noise of the channel: beyond, the density of the released value is e⁻ᴰ of what it
-is at its best. Numbers censored from above have no such end. For these, and if prior and data disagree, it also reaches
-as far as the model's numbers at given parameters.
+A window first has all numbers that the noise of the channel leaves: for others, the density of the released value is
+e⁻ᴰ of what it is at its best. These need not follow each other. Numbers censored from above have no end. For these, and
+if prior and data disagree, it also reaches as far as the model's numbers at given parameters.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -16,26 +15,31 @@ import numpy as np
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.data_augmentation.summed_out.terms import NotSummableError, Terms, Windows
+from dpjax.data_augmentation.summed_out.released_density import (
+    FARTHEST,
+    Intervals,
+    ReleasedDensity,
+    WindowEnds,
+    density_of,
+    log_released,
+)
+from dpjax.data_augmentation.summed_out.terms import Between, NotSummableError, Terms, Windows
 from dpjax.models.programs import jit_model
-from dpjax.numerics import proper_density
 from dpjax.release import Microdata
 
-__all__ = ["ReleasedDensity", "WindowEnds", "first_windows", "fit_windows", "thin_windows"]
+__all__ = ["first_windows", "fit_windows", "thin_windows"]
 
 MAX_NUMBERS = 2**24
 """Most numbers in the windows of all records: each takes memory for its density."""
 
-RATIO = 1.05
-"""The ratio of neighbouring distances from a released value at which its density is looked at."""
-
-FARTHEST = 2**30
-
 DECAY = 28.0
-"""D: logarithms by which the density falls to the end of a window."""
+"""D: logarithms by which the density of numbers that are left out is below the best."""
 
 SPREADS, LEAST_SPREAD = 8.0, 12.0
 """How many standard deviations, and at least how many numbers, windows reach beyond the mean of the model's numbers."""
+
+FEWEST_DRAWS = 64
+"""Draws of each record's number, of which these are known."""
 
 SOME = 64
 """Numbers beyond the end of what is possible, before any parameters are known."""
@@ -51,128 +55,20 @@ MOST_STRIDE_ERROR = 1e-7
 MOST_TRIES = 8
 """Most windows that are tried, each at least twice as wide as the one before where it left out too much."""
 
+LEAST_GAIN = 0.9
+"""Wider windows are tried while they leave out less than this share of what narrower ones do."""
+
 STEP = 8
 """Windows are as long as a multiple of it, so that programs for similar releases are the same."""
 
 
-class WindowEnds(NamedTuple):
-    """From where to where the numbers of each record are looked at [n]; ``±inf`` if there is no end."""
-
-    low: np.ndarray
-    high: np.ndarray
-
-    @property
-    def is_open(self) -> np.ndarray:
-        """Whether there is no end on some side [n]."""
-        return ~np.isfinite(self.low) | ~np.isfinite(self.high)
-
-    def where(self, chosen: np.ndarray, other: "WindowEnds") -> "WindowEnds":
-        """As far as this one for the records [n] that are chosen, and as another for the rest."""
-        return WindowEnds(np.where(chosen, self.low, other.low), np.where(chosen, self.high, other.high))
-
-    def hull(self, other: "WindowEnds") -> "WindowEnds":
-        """As far as either reaches."""
-        return WindowEnds(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
-
-    def bounded_by(self, other: "WindowEnds") -> "WindowEnds":
-        """With the ends of another where there are none."""
-        low = np.where(np.isfinite(self.low), self.low, np.minimum(other.low, self.high))
-        high = np.where(np.isfinite(self.high), self.high, np.maximum(other.high, low))
-        return WindowEnds(low, high)
-
-    def wider(self, least: float) -> "WindowEnds":
-        """Twice as far on both sides."""
-        more = self.high - self.low + 1
-        return WindowEnds(np.maximum(self.low - np.ceil(more / 2), least), self.high + np.ceil(more / 2))
-
-
-class ReleasedDensity(NamedTuple):
-    """What was released of a field, at numbers near and far from it.
-
-    Attributes
-    ----------
-    numbers
-        In order [g, n].
-    density
-        The log-density of what was released, given each of them [g, n].
-    seen
-        The records of which something was released [n].
-    least
-        The least number that the model does not exclude: 0, or ``-inf``.
-    """
-
-    numbers: np.ndarray
-    density: np.ndarray
-    seen: np.ndarray
-    least: float
-
-    @property
-    def reach(self) -> WindowEnds:
-        """From where to where the density is not negligible against its best."""
-        worth = self.density >= np.max(self.density, axis=0) - DECAY
-        first, last = np.argmax(worth, axis=0), len(worth) - 1 - np.argmax(worth[::-1], axis=0)
-        columns = np.arange(worth.shape[1])
-        below = self.numbers[np.maximum(first - 1, 0), columns] + 1
-        above = self.numbers[np.minimum(last + 1, len(worth) - 1), columns] - 1
-        low = np.where(first == 0, -np.inf, np.minimum(below, self.numbers[first, columns]))
-        high = np.where(last == len(worth) - 1, np.inf, np.maximum(above, self.numbers[last, columns]))
-        return WindowEnds(np.maximum(low, self.least), high)
-
-    def largest_outside(self, low: np.ndarray, stop: np.ndarray) -> np.ndarray:
-        """The largest density [n] at numbers below `low`, or from `stop` on."""
-        outside = ((self.numbers < low) & (self.numbers >= self.least)) | (self.numbers >= stop)
-        return np.max(np.where(outside, self.density, -np.inf), axis=0)
-
-
-def offsets() -> np.ndarray:
-    """The distances, growing by `RATIO`, at which densities are looked at."""
-    exponents = np.arange(int(np.log(FARTHEST) / np.log(RATIO)) + 1)
-    return np.unique(np.round(RATIO**exponents)).astype(np.int32)
-
-
-def look(model: Model, release: Microdata, name: str, known: Records) -> ReleasedDensity:
-    """What was released of a field of whole numbers, at numbers near and far from it."""
-    numbers, density, excluded = look_around.unoptimized(model, name, release, known, offsets())
-    seen = np.zeros(release.n, bool)
-    for key in release.noisy_parts(name):
-        seen |= ~np.asarray(release.missing.get(key, np.zeros(release.n, bool)))
-    return ReleasedDensity(np.asarray(numbers), np.asarray(density), seen, 0.0 if np.all(excluded) else -np.inf)
-
-
-@partial(jit_model, static_argnames=("name",))
-def look_around(
-    model: Model, name: str, release: Microdata, known: Records, distances: Array
-) -> tuple[Array, Array, Array]:
-    """The numbers and densities of `ReleasedDensity`, and whether the model excludes -1 of each record [n]."""
-    numbers = known[name]
-    centres = [jnp.zeros_like(numbers)]
-    for field in release.noisy_parts(name).values():
-        centres.append(jnp.round(jnp.nan_to_num(field.values.astype(float))).astype(numbers.dtype))
-    steps = jnp.concatenate([-distances[::-1], jnp.zeros(1, distances.dtype), distances]).astype(numbers.dtype)
-    looked = jnp.concatenate([centre[None] + steps[:, None] for centre in centres])
-    looked = jnp.sort(jnp.clip(looked, -FARTHEST, FARTHEST), axis=0)
-    negative = known | {name: jnp.full_like(numbers, -1)}
-    parameters = model.sample_prior(jax.random.key(0))
-    excluded = ~jnp.isfinite(model.log_density(parameters, negative))
-    return looked, log_released(release, name, known, looked), excluded
-
-
-def log_released(release: Microdata, name: str, known: Records, numbers: Array) -> Array:
-    """The log-density [w, n] of what was released of a field, given numbers [w, n] of it."""
-    parts = release.noisy_parts(name)
-
-    def at(row: Array) -> Array:
-        terms = [release.of_seen(key, field.log_densities(known | {name: row})) for key, field in parts.items()]
-        return sum(terms, start=jnp.zeros(row.shape))
-
-    return proper_density(jax.vmap(at)(numbers))
-
-
 @partial(jit_model, static_argnames=("name", "n"))
 def draw_numbers(model: Model, name: str, n: int, key: Key, parameters: Parameters) -> Array:
-    """Numbers [draw, n] of the model at parameters [draw, ...]."""
-    keys = jax.random.split(key, len(jax.tree.leaves(parameters)[0]))
-    return jax.vmap(lambda key, one: model.sample_records(key, one, n)[name])(keys, parameters)
+    """Numbers [draw, n] of the model at parameters [draw, ...], of few parameters several."""
+    number = len(jax.tree.leaves(parameters)[0])
+    keys = jax.random.split(key, (max(1, FEWEST_DRAWS // number), number))
+    at_all = jax.vmap(lambda key, one: model.sample_records(key, one, n)[name])
+    return jax.lax.map(lambda own: at_all(own, parameters), keys).reshape(-1, n)
 
 
 def expected_reach(numbers: np.ndarray, least: float) -> WindowEnds:
@@ -184,52 +80,56 @@ def expected_reach(numbers: np.ndarray, least: float) -> WindowEnds:
     return WindowEnds(np.clip(low, least, FARTHEST), np.clip(high, least, FARTHEST))
 
 
-def first_windows(model: Model, release: Microdata, name: str, known: Records) -> tuple[Windows, ReleasedDensity]:
-    """Windows that reach as far as the noise; where that has no end, some way beyond the end that it has."""
-    found = look(model, release, name, known)
-    noise = found.reach
+def first_windows(
+    model: Model, release: Microdata, name: str, known: Records, gapless: bool = False
+) -> tuple[Windows, ReleasedDensity]:
+    """Windows that reach as far as the noise; where that has no end, some way beyond the end that it has.
+
+    Parameters
+    ----------
+    gapless
+        Whether the numbers of a window are to follow each other.
+    """
+    found = density_of(model, release, name, known)
+    noise = found.reach(DECAY)
     end = np.where(np.isfinite(noise.low), noise.low, np.where(np.isfinite(noise.high), noise.high, 0))
     some = WindowEnds(np.maximum(np.floor(end / 2) - SOME, found.least), 2 * end + SOME)
-    reach = noise.bounded_by(some)
-    nothing = WindowEnds(np.maximum(np.zeros_like(end), found.least), np.zeros_like(end))
-    return make_windows(model, release, name, known, reach.where(found.seen, nothing), found), found
+    return make_windows(found, noise.bounded_by(some), np.full(release.n, DECAY), gapless), found
 
 
 def fit_windows(
-    model: Model,
-    release: Microdata,
-    windows: Windows,
     found: ReleasedDensity,
+    windows: Windows,
     parameters: Parameters,
     most: float,
     finish: Callable[[Windows], Terms],
+    gapless: bool = False,
 ) -> Terms:
     """What `finish` makes of windows that leave out at most so much of the likelihood at parameters [draw, ...].
 
     They reach as far as the noise, or as far as the model's numbers if that is less. They reach as far as
-    both where one of them alone leaves out too much.
+    both where one of them alone leaves out too much, and have all numbers that are dense enough.
     """
-    name, known = windows.field, windows.known
-    draws = np.asarray(draw_numbers.unoptimized(model, name, release.n, jax.random.key(0), parameters))
-    own, noise = expected_reach(draws, found.least), found.reach
+    n = len(found.seen)
+    draws = np.asarray(draw_numbers.unoptimized(found.model, found.name, n, jax.random.key(0), parameters))
+    own, noise = expected_reach(draws, found.least), found.reach(DECAY)
     closed = noise.bounded_by(own)
-    nothing = WindowEnds(np.maximum(np.zeros_like(own.low), found.least), np.zeros_like(own.low))
-    narrower = own.where(own.high - own.low < closed.high - closed.low, closed)
-    reach, wider, terms, first = narrower, closed.hull(own), None, windows
+    reach = own.where(own.high - own.low < closed.high - closed.low, closed)
+    wider, decay, terms, before = closed.hull(own), np.full(n, DECAY), None, np.array(np.inf)
     for _ in range(MOST_TRIES):
-        if length_of(reach.where(found.seen, nothing)) * len(found.seen) > MAX_NUMBERS:
-            break  # the report says what is left out
-        windows = make_windows(model, release, name, known, reach.where(found.seen, nothing), found)
         try:
-            terms = finish(windows)
+            terms = finish(make_windows(found, reach, decay, gapless))
         except NotSummableError:
-            break  # likewise
-        errors = np.max(np.asarray(measure.unoptimized(model, terms, parameters)), axis=0)
-        if np.sum(errors) <= most:
-            break
-        reach = wider.where(errors > most / (4 * len(errors)), reach)
-        wider = wider.wider(found.least)
-    return finish(first) if terms is None else terms
+            break  # the report says what is left out
+        errors = np.nan_to_num(np.asarray(measure.unoptimized(found.model, terms, parameters), float), nan=np.inf)
+        large, worst = errors > most / (4 * n), np.max(errors, axis=0)
+        helped = np.isinf(errors) | (errors < LEAST_GAIN * before)
+        if np.sum(worst) <= most or not np.any(large & helped):
+            break  # only rounding errors are left, at worst
+        before, bad = errors, np.any(large, axis=0)
+        decay = np.where(bad, decay + np.log(np.where(bad, worst, most)) - np.log(most / (8 * n)), decay)
+        reach, wider = wider.where(bad, reach), wider.wider(found.least)
+    return finish(windows) if terms is None else terms
 
 
 def thin_windows(model: Model, windows: Windows, parameters: Parameters) -> Windows:
@@ -237,7 +137,7 @@ def thin_windows(model: Model, windows: Windows, parameters: Parameters) -> Wind
 
     Sums of smooth numbers are: those of densities with a kink, as of Laplace noise, hardly ever.
     """
-    width, n = windows.log_released.shape
+    (width, n), size = windows.log_released.shape, np.asarray(windows.size_of_window)
     strides = tuple(stride for stride in STRIDES if stride * STEP <= width)
     if width * n < MIN_THINNED or not strides:
         return windows
@@ -246,15 +146,19 @@ def thin_windows(model: Model, windows: Windows, parameters: Parameters) -> Wind
     # A stride is good only if all smaller ones are.
     good = np.logical_and.accumulate(good, axis=0)
     stride = np.max(np.where(good, np.array(strides)[:, None], 1), axis=0)
-    seen = np.asarray(windows.seen)
-    length = -(-int(np.max(np.where(seen, -(-width // stride), 1))) // STEP) * STEP
+    length = -(-int(np.max(-(-size // stride))) // STEP) * STEP
     if 2 * length > width:
         return windows
     places = np.arange(length)[:, None] * stride
-    table = np.asarray(windows.log_released)
-    taken = np.take_along_axis(table, np.minimum(places, width - 1), axis=0) + np.log(stride)
-    thinned = jnp.asarray(np.where(places < width, taken, -np.inf), table.dtype)
-    return replace(windows, stride=jnp.asarray(stride, windows.low.dtype), log_released=thinned)
+    at = np.minimum(places, width - 1)
+    taken = np.take_along_axis(np.asarray(windows.log_released), at, axis=0) + np.log(stride)
+    return replace(
+        windows,
+        numbers=jnp.asarray(np.take_along_axis(np.asarray(windows.numbers), at, axis=0)),
+        size_of_window=jnp.asarray(-(-size // stride)),
+        stride=jnp.asarray(stride, windows.numbers.dtype),
+        log_released=jnp.asarray(np.where(places < size, taken, -np.inf), windows.log_released.dtype),
+    )
 
 
 @partial(jit_model, static_argnames=("strides",))
@@ -269,38 +173,79 @@ def measure(model: Model, terms: Terms, parameters: Parameters) -> Array:
     return jax.lax.map(lambda one: terms.left_out(model, one), parameters)
 
 
-def length_of(reach: WindowEnds) -> int:
-    """How long windows are that reach so far: one of four lengths between powers of two, or a multiple of `STEP`."""
-    width = int(np.max(reach.high - reach.low)) + 1
+def length_of(sizes: np.ndarray) -> int:
+    """How long windows are of so many numbers: one of four lengths between powers of two, or a multiple of `STEP`."""
+    width = int(np.max(sizes))
     step = max(STEP, 2 ** (width.bit_length() - 3))
     return -(-width // step) * step
 
 
-def make_windows(
-    model: Model, release: Microdata, name: str, known: Records, reach: WindowEnds, found: ReleasedDensity
-) -> Windows:
-    """The windows that reach so far; all are as long as the longest."""
-    low = reach.low.astype(np.int64)
-    width = length_of(reach)
-    if width * len(low) > MAX_NUMBERS:
-        given = f"windows of {width:,} numbers for each of {len(low):,} records"
+def make_windows(found: ReleasedDensity, ends: WindowEnds, decay: np.ndarray, gapless: bool = False) -> Windows:
+    """The windows within the ends, of numbers that are dense against the best [n]; all are as long as the longest."""
+    n, dtype = len(found.seen), found.known[found.name].dtype
+    nothing = np.full(n, max(found.least, 0.0))
+    ends = WindowEnds(*(np.floor(end) for end in ends)).where(found.seen, WindowEnds(nothing, nothing))
+    dense, between, beyond = found.cut(ends, decay)
+    numbers, sizes = list_numbers(dense, ends, gapless)
+    table = np.asarray(tabulate.unoptimized(*found[:4], jnp.asarray(numbers, dtype)), float)
+    table = np.where(np.arange(len(numbers))[:, None] < sizes, table, -np.inf)
+    # What the bounds of intervals have let in, and the densities do not.
+    kept = table >= np.maximum(np.max(table, axis=0) - decay, np.finfo(float).min)
+    if gapless:
+        kept = np.logical_or.accumulate(kept, axis=0) & np.logical_or.accumulate(kept[::-1], axis=0)[::-1]
+    between = np.maximum(between, np.max(np.where(kept, -np.inf, table), axis=0))
+    order = np.argsort(~kept, axis=0, kind="stable")
+    sizes = np.maximum(np.sum(kept, axis=0), 1)
+    order = order[: length_of(sizes)]
+    # Where numbers beyond the ends are as dense as those of the window, what is between these is no part of them.
+    span = ends.high - ends.low + 1
+    is_open = found.seen & (beyond > np.max(table, axis=0) - decay) & (sizes < span)
+    span = np.where(is_open, span, 0)
+    released = np.where(np.arange(len(order))[:, None] < sizes, np.take_along_axis(table, order, axis=0), -np.inf)
+    return Windows(
+        found.known,
+        jnp.asarray(np.take_along_axis(numbers, order, axis=0), dtype),
+        jnp.asarray(sizes),
+        jnp.ones(n, dtype),
+        jnp.asarray(released, float),
+        jnp.asarray(np.where(is_open, beyond, np.maximum(beyond, between)), float),
+        Between(jnp.asarray(ends.low, dtype), jnp.asarray(span, int), jnp.asarray(between, float))
+        if span.any()
+        else None,
+        jnp.asarray(found.seen),
+        found.name,
+    )
+
+
+def list_numbers(dense: Intervals, ends: WindowEnds, gapless: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers [w, n] of each record in these intervals, in order, and how many they are [n]; one if they are none.
+
+    Behind them the last number goes on by ones.
+    """
+    n = len(ends.low)
+    if gapless:
+        low, high = np.full(n, np.inf), np.full(n, -np.inf)
+        np.minimum.at(low, dense.record, dense.low)
+        np.maximum.at(high, dense.record, dense.high)
+        dense = Intervals(np.flatnonzero(low <= high), low[low <= high], high[low <= high], low[low <= high])
+    empty = np.setdiff1d(np.arange(n), dense.record)
+    dense = dense.beside(Intervals(empty, ends.low[empty], ends.low[empty], ends.low[empty]))
+    dense = dense.at(np.lexsort((dense.low, dense.record)))
+    sizes = np.bincount(dense.record, dense.size, n).astype(np.int64)
+    width = length_of(sizes)
+    if width * n > MAX_NUMBERS:
+        given = f"windows of {width:,} numbers for each of {n:,} records"
         expected = f"at most {MAX_NUMBERS:,} numbers in all"
         fail("release", given, expected, "Impute the records: dpjax.imwg().", error=NotSummableError)
-    dtype = known[name].dtype
-    ends = np.stack([low - 1, low + width])
-    numbers = jnp.asarray(np.concatenate([low[None] + np.arange(width)[:, None], ends]), dtype)
-    released = tabulate.unoptimized(model, name, release, known, numbers)
-    at_ends = np.where(ends >= found.least, np.asarray(released[width:]), -np.inf)
-    outside = np.maximum(np.max(at_ends, axis=0), found.largest_outside(low, low + width))
-    return Windows(
-        known,
-        jnp.asarray(low, dtype),
-        jnp.ones(len(low), dtype),
-        released[:width],
-        jnp.asarray(outside, released.dtype),
-        jnp.asarray(found.seen),
-        name,
-    )
+    counts = dense.size.astype(np.int64)
+    record = np.repeat(dense.record, counts)
+    place = np.arange(len(record)) - np.repeat((np.cumsum(sizes) - sizes), sizes)
+    number = np.arange(len(record)) - np.repeat(np.cumsum(counts) - counts - dense.low.astype(np.int64), counts)
+    last = np.zeros(n, np.int64)
+    last[record] = number  # the last one is written last
+    numbers = last + np.maximum(np.arange(width)[:, None] - sizes + 1, 0)
+    numbers[place, record] = number
+    return numbers, sizes
 
 
 @partial(jit_model, static_argnames=("name",))

@@ -191,7 +191,13 @@ def test_windows_that_are_too_small_are_reported(model):
     whole = dpjax.marginal_likelihood(model, beside(LOCAL["noisy"][0], TOTALS["exact"][1], TOTALS["exact"][0]))
     narrow, width = whole.terms.records, 10
     released = narrow.log_released
-    few = replace(narrow, log_released=released[:width], log_outside=jnp.max(released[width:], axis=0))
+    few = replace(
+        narrow,
+        numbers=narrow.numbers[:width],
+        size_of_window=jnp.minimum(narrow.size_of_window, width),
+        log_released=released[:width],
+        log_outside=jnp.max(released[width:], axis=0),
+    )
     size = jnp.clip(width - whole.terms.place, 0, whole.terms.size_of_leaf)
     cut = replace(whole, terms=replace(whole.terms, records=few, size_of_leaf=size))
     right = expected("noisy", "exact", 1.0)

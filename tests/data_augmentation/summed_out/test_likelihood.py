@@ -15,8 +15,9 @@ import dpjax
 from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.summed_out import likelihood as likelihood_module, try_sum_out, windows
 from dpjax.data_augmentation.summed_out.likelihood import error_of_thinning
+from dpjax.data_augmentation.summed_out.released_density import WindowEnds
 from dpjax.data_augmentation.summed_out.rows import group_records
-from dpjax.data_augmentation.summed_out.windows import WindowEnds, first_windows, make_windows, thin_windows
+from dpjax.data_augmentation.summed_out.windows import first_windows, make_windows, thin_windows
 
 EXPOSURE = np.array([2.0, 0.5, 8.0])
 
@@ -86,10 +87,11 @@ def test_windows_that_are_too_small_on_purpose_are_reported(model, counts):
     people = counts.microdata
     known = people.hold(model.sample_records(jax.random.key(0), at(3.0), 3))
     windows, look = first_windows(model, people, "y", known)
-    few = make_windows(model, people, "y", known, WindowEnds(np.array([3, 0, 20]), np.array([9, 5, 25])), look)
+    ends = WindowEnds(np.array([3.0, 0.0, 20.0]), np.array([9.0, 5.0, 25.0]))
+    few = make_windows(look, ends, np.full(3, 100.0))
     exact, found = enumerated(3.0), np.asarray(windows.left_out(model, at(3.0)))
     assert np.all(found < 1e-6)
-    inside = (np.asarray(few.low)[:, None] <= NUMBERS) & (np.asarray(few.low)[:, None] + 8 > NUMBERS)
+    inside = (ends.low[:, None] <= NUMBERS) & (ends.high[:, None] >= NUMBERS)
     left_out = special.logsumexp(np.where(inside, -np.inf, exact), axis=1) - special.logsumexp(
         np.where(inside, exact, -np.inf), axis=1
     )
@@ -131,7 +133,10 @@ def test_thinned_windows_agree_where_the_noise_is_smooth():
     )
     assert float(jnp.sum(thinned.left_out(whole.model, near))) < 1e-5
     rare = replace(
-        whole.terms, log_released=whole.terms.log_released[::40] + np.log(40.0), stride=40 * whole.terms.stride
+        whole.terms,
+        numbers=whole.terms.numbers[::40],
+        log_released=whole.terms.log_released[::40] + np.log(40.0),
+        stride=40 * whole.terms.stride,
     )
     assert error_of_thinning(replace(whole, terms=rare), whole, draws) > 1e-3
     assert error_of_thinning(replace(whole, terms=thinned), whole, draws) < 1e-2

@@ -115,7 +115,13 @@ def test_a_run_whose_windows_were_too_small_is_made_again(monkeypatch):
         if next(calls):
             return whole
         released = whole.terms.log_released
-        terms = replace(whole.terms, log_released=released[:6], log_outside=jnp.max(released, axis=0))
+        terms = replace(
+            whole.terms,
+            numbers=whole.terms.numbers[:6],
+            size_of_window=jnp.minimum(whole.terms.size_of_window, 6),
+            log_released=released[:6],
+            log_outside=jnp.max(released, axis=0),
+        )
         return replace(whole, terms=terms)
 
     monkeypatch.setattr("dpjax.mcmc.climb.sum_out", narrowed)

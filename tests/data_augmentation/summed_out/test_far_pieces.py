@@ -1,0 +1,116 @@
+"""Hidden counts behind every mechanism, against sums over all numbers up to 20,000, wherever the likely ones are."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import numpyro.distributions as dist
+import pytest
+from scipy import special, stats
+
+import dpjax
+from dpjax import mechanisms
+from dpjax.mechanisms import Censored, Coarsened, KeptZeros, Modulo, Rounded, Truncated
+
+pytestmark = pytest.mark.x64
+
+NUMBERS = np.arange(20_001)
+
+
+def spread(concentration=1.0, n=1, y=None):
+    mean = numpyro.sample("mean", dist.LogNormal(9.0, 1.0))
+    with numpyro.plate("records", n):
+        numpyro.sample("y", dist.NegativeBinomial2(mean, concentration), obs=y)
+
+
+MODEL = dpjax.from_numpyro(spread, ["y"])
+
+
+def log_model(mean: float) -> np.ndarray:
+    """The log-probability of each number, whose sum over those above 20,000 must not matter."""
+    return stats.nbinom.logpmf(NUMBERS, 1.0, 1 / (1 + mean))
+
+
+def summed(channel: Any, values: Any, means: Any) -> np.ndarray:
+    """The log-density [mean] of what was released, by the sum over all numbers."""
+    channel = dpjax.mechanisms.base.as_mechanism(channel)
+    log_density = jax.jit(jax.vmap(jax.vmap(channel.log_density, in_axes=(None, 0)), in_axes=(0, None)))
+    released = np.asarray(log_density(jnp.asarray(values, float), jnp.asarray(NUMBERS, float)))
+    return np.array([special.logsumexp(released + log_model(mean), axis=1).sum() for mean in means])
+
+
+def found(channel: Any, values: Any, means: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The likelihood with windows fitted to some means, and the bound of what it leaves out, at each of them [mean]."""
+    near = {"mean": jnp.asarray(means)}
+    likelihood = dpjax.marginal_likelihood(MODEL, dpjax.LocalRelease(values, channel, "y"), near)
+    return look(likelihood, near)
+
+
+@jax.jit
+def look(likelihood: Any, near: Any) -> Any:
+    return jax.lax.map(lambda at: (likelihood(at), likelihood.left_out(at)), near)
+
+
+def table(size: int, code: float, *, period: int | None = None) -> Coarsened:
+    """Counts as they are, but a code for 500 to 503."""
+    return Coarsened.from_function(lambda count: code if 500 <= count <= 503 else count, size - 1, period=period)
+
+
+KEYS = np.eye(30, 31)
+KEYS[5, [4, 5, 6]] = 0.25, 0.5, 0.25
+KEYS[29, [28, 29, 30]] = 0.2, 0.6, 0.2
+
+LAPLACE, WHOLE = dpjax.Laplace(3.0), dpjax.DiscreteLaplace(3.0)
+CASES = {
+    "laplace": (LAPLACE, [12.3, 900.0, 0.4]),
+    "gaussian": (dpjax.Gaussian(4.0), [12.3, 900.0, -3.0]),
+    "own scales": (dpjax.Gaussian(jnp.array([0.5, 40.0, 2.0])), [12.3, 900.0, 3.0]),
+    "discrete laplace": (WHOLE, [12, 900, -20]),
+    "discrete gaussian": (dpjax.DiscreteGaussian(6.0), [12, 900, -5]),
+    "staircase": (mechanisms.Staircase(0.5, 1.0), [12.0, 900.0, -5.0]),
+    "tulap": (mechanisms.Tulap(2.0), [12.3, 900.2, -5.0]),
+    "sum of whole": (mechanisms.SumOf([WHOLE, dpjax.DiscreteGaussian(2.0)]), [12, 900, -5]),
+    "sum of real": (mechanisms.SumOf([LAPLACE, dpjax.Gaussian(2.0)]), [12.3, 900.0, -5.0]),
+    "peaks at whole numbers": (mechanisms.SumOf([WHOLE, dpjax.Gaussian(0.1)]), [12.4, 900.0, -5.5]),
+    "rounded": (Rounded(LAPLACE, 10.0), [10.0, 900.0, 0.0]),
+    "rounded whole": (Rounded(WHOLE, 4.0), [12.0, 900.0, -4.0]),
+    "rounded peaks": (Rounded(mechanisms.SumOf([WHOLE, dpjax.Gaussian(0.1)]), 5.0), [10.0, 900.0, -5.0]),
+    "censored": (Censored(LAPLACE, 0.0, 100.0), [0.0, 60.0, 100.0]),
+    "censored rounded": (Censored(Rounded(LAPLACE, 5.0), 10.0, 80.0), [10.0, 70.0, 80.0]),
+    "truncated below": (Truncated(LAPLACE, 0.0), [0.0, 900.0, 3.0]),
+    "truncated": (Truncated(dpjax.Gaussian(30.0), 0.0, 200.0), [3.0, 150.0, 190.0]),
+    "truncated whole": (Truncated(WHOLE, 0, 100), [3, 60, 100]),
+    "kept zeros": (KeptZeros(Rounded(LAPLACE, 5.0)), [0.0, 900.0, 15.0]),
+    "kept zeros, real": (KeptZeros(LAPLACE), [0.0, 900.0, 15.0]),
+    "selected": (mechanisms.PartitionSelection(Censored(LAPLACE, 20.0)), [20.0, 900.0, 25.0]),
+    "modulo": (Modulo(dpjax.DiscreteLaplace(0.5), 4096), [1, 41, 161]),
+    "modulo of wide noise": (Modulo(dpjax.DiscreteGaussian(9.0), 31), [1, 15, 30]),
+    "modulo of real noise": (Modulo(dpjax.Gaussian(2.0), 1000.5), [1.0, 990.0, 16.1]),
+    "random rounding": (mechanisms.RandomRounding(5), [10, 900, 0]),
+    "suppression": (mechanisms.PrimarySuppression(6, 1), [-1, 900, 0]),
+    "cell keys": (mechanisms.CellKeys(KEYS), [4, 900, 0]),
+    "midpoints": (Coarsened.midpoints(6), [3.0, 903.0, 0.0]),
+    "a long bin": (Coarsened.bins([0, 1000, 1003, 2000]), [1, 0, 2]),
+    "short bins": (Coarsened.bins([0, 300, 301, 302, 303]), [1, 2, 3]),
+    "bins without an end": (Coarsened.bins([0, 500, 502, 1500]), [1, 3, 0]),
+    "far bins": (Coarsened.bins([0, *range(1000, 1100, 20)]), [1, 2, 3]),
+    "a code for a far range": (table(520, -9.0, period=1), [-9, -9, 490]),
+    "a large code": (table(520, 9999.0), [9999, 9999, 490]),
+    "report sums": (mechanisms.ReportSums(0.7, 0.2, n=300), [70, 200, 61]),
+    "permanent bits": (mechanisms.ReportSums(0.7, 0.2, n=200, reports=2, permanent=(0.8, 0.1)), [180, 150, 120]),
+}
+MEANS = [40.0, 900.0]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sums_are_those_over_all_numbers(name: str) -> None:
+    """Catches numbers that are left out, near or far, whatever the mechanism; and bounds that do not know of them."""
+    channel, values = CASES[name]
+    own = name == "own scales"
+    parts = zip(map(dpjax.Gaussian, channel.scale), values, strict=True) if own else [(channel, values)]
+    right = sum(summed(part, np.atleast_1d(value), MEANS) for part, value in parts)
+    sums, left_out = found(channel, values, MEANS)
+    np.testing.assert_allclose(sums, right, rtol=1e-8)
+    assert np.max(left_out) < 1e-6
