@@ -64,6 +64,9 @@ class Mechanism(JsonNamed, ABC):
     * ``num_categories``, if it releases a category 0, ..., k - 1 of each record and never a sum;
     * ``privacy``, the `dpjax.mechanisms.Privacy` that was stated with the release.
 
+    Hidden counts are summed over all numbers that it leaves. It says which they are: by noise that ``is_unimodal``, by
+    whole values with `tails` or ``sums.bounds``, or by ``sums.largest``. Otherwise such counts are imputed.
+
     Notes
     -----
     `promise`, `noise` and ``json_name`` are not inherited from a subclass by its own subclasses, whose distribution may

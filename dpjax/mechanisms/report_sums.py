@@ -157,7 +157,7 @@ class ReportSums(Mechanism):
         return keep, flip
 
     def _largest(self, value: Array, low: Array, high: Array) -> Array:
-        """The bound of Hoeffding (1963, theorem 1) for sums of numbers in [0, 1], whose mean is one for the count.
+        """The bound of Hoeffding (1963, theorem 1) for sums of independent numbers in [0, 1], with the mean of a count.
 
         These are the reports; with permanent bits the mean reports of the persons, as theirs are not independent.
         """

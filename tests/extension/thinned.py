@@ -29,9 +29,15 @@ class Thinned(Mechanism):
         """No count is below what was seen of it."""
         return PossibleSums(
             bounds=lambda value: (value, jnp.full_like(value, jnp.inf)),
+            largest=self._largest,
             near=lambda value: jnp.round(value / self.rate),
             whole=lambda size: (slice(0, size),),
         )
+
+    def _largest(self, value: jax.Array, low: jax.Array, high: jax.Array) -> jax.Array:
+        """The probability rises up to value / rate, and falls from there."""
+        nearest = jnp.clip(jnp.floor(value / self.rate), jnp.maximum(low, value), jnp.maximum(high, value))
+        return jnp.where(high >= value, self.log_density_terms(value, nearest), -jnp.inf)
 
     def check_value(self, argument: str, value: jax.Array) -> None:
         if jnp.any(value < 0):

@@ -245,3 +245,25 @@ def test_bad_input_is_refused(name: str) -> None:
     call, argument = BAD[name]
     with pytest.raises((ValueError, TypeError), match=rf"^{argument}: given .*; expected .*\. "):
         call()
+
+
+def with_code(code: float, period: int | None) -> Coarsened:
+    return Coarsened.from_function(lambda count: code if 500 <= count <= 503 else count, 519, period=period)
+
+
+def test_a_code_that_is_also_a_count_far_beyond_the_table_is_refused() -> None:
+    """Catches a look at a few periods after the table: 9,999 stands for 500 to 503, and for 9,999."""
+    with pytest.raises(ValueError, match="published: given counts published as 9999 with others between them"):
+        with_code(9_999.0, 1)
+    assert with_code(9_999.5, 1).period == 1
+    assert with_code(9_999.0, None).period is None
+    with pytest.raises(ValueError, match="published: given counts published as 6 with others between them"):
+        Coarsened([0, 3, 6, 4], period=2)
+
+
+def test_a_large_code_stands_for_the_counts_of_the_table() -> None:
+    """Catches a code that is taken for the number of a count far beyond the table, and refused."""
+    rule = Coarsened.from_function(lambda count: 9_999 if 1 <= count <= 7 else 10 * ((count + 5) // 10), 40, period=10)
+    rule.check_value("value", jnp.array([9_999.0, 5_000.0]))
+    least, most = rule.sums.bounds(jnp.array([9_999.0, 5_000.0]))
+    assert (least.tolist(), most.tolist()) == ([1.0, 4_995.0], [7.0, 5_004.0])

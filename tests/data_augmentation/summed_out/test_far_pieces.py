@@ -1,6 +1,7 @@
 """Hidden counts behind every mechanism, against sums over all numbers up to 20,000, wherever the likely ones are."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +13,7 @@ from scipy import special, stats
 
 import dpjax
 from dpjax import mechanisms
-from dpjax.mechanisms import Censored, Coarsened, KeptZeros, Modulo, Rounded, Truncated
+from dpjax.mechanisms import Additive, Censored, Coarsened, KeptZeros, Modulo, Rounded, Truncated
 
 pytestmark = pytest.mark.x64
 
@@ -114,3 +115,95 @@ def test_sums_are_those_over_all_numbers(name: str) -> None:
     sums, left_out = found(channel, values, MEANS)
     np.testing.assert_allclose(sums, right, rtol=1e-8)
     assert np.max(left_out) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("channel", "value"),
+    [
+        (Coarsened.bins([0, 1000, 1003, 2000]), 1),
+        (Coarsened.bins([0, 300, 301, 302, 303]), 1),
+        (Coarsened.bins([0, 500, 502, 1500]), 1),
+        (Coarsened.bins([0, *range(1000, 1100, 20)]), 1),
+        (table(520, -9.0), -9),
+    ],
+    ids=["a bin", "a bin of one", "a bin before a long one", "bins of twenty", "a code"],
+)
+def test_a_far_bin_is_found_without_any_parameters(channel: Coarsened, value: float) -> None:
+    """Catches windows around the published number, which is a code: the counts that it stands for are elsewhere."""
+    likelihood = dpjax.marginal_likelihood(MODEL, dpjax.LocalRelease([value], channel, "y"))
+    counts = np.flatnonzero(np.asarray(channel._published(jnp.asarray(NUMBERS, float))) == value)
+    counts = counts[counts < len(channel.published)] if channel.period is None else counts
+    expected = special.logsumexp(log_model(900.0)[counts])
+    sums, left_out = look(likelihood, {"mean": jnp.array([900.0])})
+    np.testing.assert_allclose(sums, [expected], rtol=1e-8)
+    assert left_out == 0
+
+
+@dpjax.mechanisms.frozen_pytree
+@dataclass(frozen=True)
+class WithSatellites(Additive):
+    """Discrete Laplace noise, to which 5,000 is added or subtracted with a small probability: three narrow pieces."""
+
+    integer_noise: ClassVar[bool] = True
+
+    share: float
+
+    def log_noise(self, noise: Any) -> Any:
+        near = WHOLE.log_noise(noise) + jnp.log1p(-jnp.asarray(self.share))
+        far = jnp.logaddexp(WHOLE.log_noise(noise - 5_000), WHOLE.log_noise(noise + 5_000))
+        return jnp.logaddexp(near, far + jnp.log(jnp.asarray(self.share) / 2))
+
+    def log_cdf(self, noise: Any) -> Any:
+        near = WHOLE.log_cdf(noise) + jnp.log1p(-jnp.asarray(self.share))
+        far = jnp.logaddexp(WHOLE.log_cdf(noise - 5_000), WHOLE.log_cdf(noise + 5_000))
+        return jnp.logaddexp(near, far + jnp.log(jnp.asarray(self.share) / 2))
+
+    def sample_noise(self, key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+        raise NotImplementedError
+
+
+class Said(WithSatellites):
+    """The same mechanism, which says a falsehood: that its density falls on both sides of 0."""
+
+    @property
+    def noise(self) -> Any:
+        return super().noise._replace(is_unimodal=True)
+
+
+Said = dpjax.mechanisms.frozen_pytree(Said)
+OF_A_USER = (WithSatellites(0.01), [12, 900, 5_040])
+
+
+def test_narrow_pieces_of_a_users_noise_are_noticed() -> None:
+    """Catches pieces of which nobody has said anything: the tails of whole noise bound them."""
+    right = summed(*OF_A_USER, MEANS)
+    sums, left_out = found(*OF_A_USER, MEANS)
+    np.testing.assert_allclose(sums, right, rtol=1e-8)
+    assert np.max(left_out) < 1e-6
+    wrong, _ = found(Said(0.01), OF_A_USER[1], MEANS)
+    assert np.max(np.abs(wrong - right)) > 0.1
+
+
+class Silent(dpjax.Laplace):
+    """Laplace noise of which nobody has said that it falls on both sides of 0."""
+
+
+def test_real_noise_that_says_nothing_is_refused_by_name_and_imputed() -> None:
+    """Catches windows around a value whose density may be anywhere."""
+    release = dpjax.LocalRelease([3.0], dpjax.mechanisms.frozen_pytree(Silent)(2.0), "y")
+    with pytest.raises(
+        ValueError, match=r"release: given a field of whole numbers through Silent; expected channels of"
+    ):
+        dpjax.marginal_likelihood(MODEL, release)
+
+
+def test_two_channels_of_one_count_far_from_each_other_meet_between() -> None:
+    """Catches pieces that are looked for around each value by itself: the likely counts are near neither."""
+    channel = dpjax.Gaussian(5.0)
+    parts = [([100.0], channel, [True]), ([900.0], channel, [True])]
+    near = {"mean": jnp.array([300.0])}
+    likelihood = dpjax.marginal_likelihood(MODEL, dpjax.Microdata({"y": parts}), near)
+    noise = stats.norm.logpdf(100, NUMBERS, 5.0) + stats.norm.logpdf(900, NUMBERS, 5.0)
+    sums, left_out = look(likelihood, near)
+    np.testing.assert_allclose(sums, [special.logsumexp(noise + log_model(300.0))], rtol=1e-8)
+    assert left_out < 1e-6
