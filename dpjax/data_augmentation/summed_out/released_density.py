@@ -57,7 +57,7 @@ class WindowEnds(NamedTuple):
     def wider(self, least: float) -> "WindowEnds":
         """Longer by their length on both sides."""
         more = self.high - self.low + 1
-        return WindowEnds(np.maximum(self.low - more, least), self.high + more)
+        return WindowEnds(np.maximum(self.low - more, max(least, -FARTHEST)), np.minimum(self.high + more, FARTHEST))
 
 
 class Intervals(NamedTuple):

@@ -116,6 +116,7 @@ def fit_windows(
     closed = noise.bounded_by(own)
     reach = own.where(own.high - own.low < closed.high - closed.low, closed)
     wider, decay, terms, before = closed.hull(own), np.full(n, DECAY), None, np.array(np.inf)
+    wider = wider.wider(found.least).where((wider.low == reach.low) & (wider.high == reach.high), wider)
     for _ in range(MOST_TRIES):
         try:
             terms = finish(make_windows(found, reach, decay, gapless))
@@ -201,6 +202,7 @@ def make_windows(found: ReleasedDensity, ends: WindowEnds, decay: np.ndarray, ga
     span = ends.high - ends.low + 1
     is_open = found.seen & (beyond > np.max(table, axis=0) - decay) & (sizes < span)
     span = np.where(is_open, span, 0)
+    check_length(int(np.max(span)), n)
     released = np.where(np.arange(len(order))[:, None] < sizes, np.take_along_axis(table, order, axis=0), -np.inf)
     return Windows(
         found.known,
@@ -215,6 +217,14 @@ def make_windows(found: ReleasedDensity, ends: WindowEnds, decay: np.ndarray, ga
         jnp.asarray(found.seen),
         found.name,
     )
+
+
+def check_length(width: int, n: int) -> None:
+    """Raise if windows of so many numbers are too long for all records."""
+    if width * n > MAX_NUMBERS:
+        given = f"windows of {width:,} numbers for each of {n:,} records"
+        expected = f"at most {MAX_NUMBERS:,} numbers in all"
+        fail("release", given, expected, "Impute the records: dpjax.imwg().", error=NotSummableError)
 
 
 def list_numbers(dense: Intervals, ends: WindowEnds, gapless: bool) -> tuple[np.ndarray, np.ndarray]:
@@ -233,10 +243,7 @@ def list_numbers(dense: Intervals, ends: WindowEnds, gapless: bool) -> tuple[np.
     dense = dense.at(np.lexsort((dense.low, dense.record)))
     sizes = np.bincount(dense.record, dense.size, n).astype(np.int64)
     width = length_of(sizes)
-    if width * n > MAX_NUMBERS:
-        given = f"windows of {width:,} numbers for each of {n:,} records"
-        expected = f"at most {MAX_NUMBERS:,} numbers in all"
-        fail("release", given, expected, "Impute the records: dpjax.imwg().", error=NotSummableError)
+    check_length(width, n)
     counts = dense.size.astype(np.int64)
     record = np.repeat(dense.record, counts)
     place = np.arange(len(record)) - np.repeat((np.cumsum(sizes) - sizes), sizes)
