@@ -277,7 +277,8 @@ class Windows(Terms):
         assert self.between is not None
         density = partial(model.log_density, parameters)
         in_range = self.between.probability(lambda row: density(self.known | {self.field: row}), jnp.zeros_like(within))
-        rounding = self.between.span.astype(within.dtype) * jnp.finfo(within.dtype).eps
+        # Of sums of a few numbers that are added up one after another.
+        rounding = (self.between.span / IN_BLOCK + IN_BLOCK).astype(within.dtype) * jnp.finfo(within.dtype).eps
         beyond, between = (jnp.log(jnp.maximum(mass, rounding)) for mass in (1 - in_range, in_range - within))
         return jnp.logaddexp(self.log_outside + beyond, self.between.log_largest + between)
 

@@ -159,7 +159,7 @@ class WithSatellites(Additive):
         return jnp.logaddexp(near, far + jnp.log(jnp.asarray(self.share) / 2))
 
     def sample_noise(self, key: Any, shape: tuple[int, ...], dtype: Any) -> Any:
-        raise NotImplementedError
+        return WHOLE.sample_noise(key, shape, dtype)  # only its shape is looked at
 
 
 class Said(WithSatellites):
@@ -207,3 +207,24 @@ def test_two_channels_of_one_count_far_from_each_other_meet_between() -> None:
     sums, left_out = look(likelihood, near)
     np.testing.assert_allclose(sums, [special.logsumexp(noise + log_model(300.0))], rtol=1e-8)
     assert left_out < 1e-6
+
+
+def counted(n=1, y=None):
+    rate = numpyro.sample("rate", dist.LogNormal(6.0, 1.0))
+    with numpyro.plate("records", n):
+        numpyro.sample("y", dist.Poisson(rate), obs=y)
+
+
+@pytest.mark.slow
+def test_the_posterior_behind_a_code_for_a_far_range() -> None:
+    """Catches counts near a code that are taken for those it stands for: 9,999 is the code for 500 to 503."""
+    release = dpjax.LocalRelease([9_999, 9_999, 490], table(520, 9_999.0), "y")
+    model = dpjax.from_numpyro(counted, ["y"])
+    posterior = dpjax.sample(jax.random.key(1), model, release, num_warmup=200, num_samples=500, progress=False)
+    rates = np.linspace(400, 600, 2_001)
+    coded = special.logsumexp(stats.poisson.logpmf(np.arange(500, 504)[:, None], rates), axis=0)
+    density = 2 * coded + stats.poisson.logpmf(490, rates) + stats.lognorm.logpdf(rates, 1.0, scale=np.exp(6.0))
+    mean = special.softmax(density) @ rates
+    draws = posterior.draws["rate"]
+    assert abs(draws.mean() - mean) < 5 * dpjax.diagnostics.mcse_mean(draws)
+    assert np.max(posterior.info["left_out"]) == 0
