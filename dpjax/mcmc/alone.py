@@ -18,7 +18,7 @@ from dpjax.data_augmentation.problem import Problem
 from dpjax.data_augmentation.summed_out import sum_out, summed_state
 from dpjax.data_augmentation.summed_out.likelihood import LEFT_OUT, MOST_LEFT_OUT, error_of_thinning, in_words
 from dpjax.mcmc.climb import Ascent, fit_to, settle
-from dpjax.mcmc.run import MIN_WINDOW, Kernel, PosteriorRun, advance_chains, next_step
+from dpjax.mcmc.run import MIN_WINDOW, Kernel, PosteriorRun, advance_chains, next_step, tune_to_draws
 from dpjax.mcmc.step import search_from
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
@@ -117,6 +117,11 @@ class SearchingRun(PosteriorRun):
 class AloneRun(SearchingRun):
     """A run of `dpjax.sample` of parameters alone."""
 
+    def fit_tuning(self, draws: Parameters, before: Tuning | None) -> Tuning:
+        """The tuning fitted to the draws of a segment, from that by the curvature on."""
+        fitted: Tuning = tune_to_draws.unoptimized(self.problem.model, draws, before)
+        return fitted
+
     def states_at(self, parameters: Parameters) -> GibbsState:
         """See `SearchingRun`."""
         start = partial(summed_state, self.problem.plan, likelihood=self.problem.swept_release)
@@ -149,9 +154,9 @@ def better_sums(problem: Problem, draws: Parameters, too_narrow: bool) -> Proble
     if too_narrow:
         return fit_to(problem, draws)
     present = problem.swept_release
-    if not present.is_thinned:
+    if not present.is_shortened:
         return None
-    whole = sum_out(problem.model, problem.release, draws)
+    whole = sum_out(problem.given_model, problem.given_release, draws)
     good = error_of_thinning(present, whole, draws) <= max(MOST_LEFT_OUT, whole.rounding)
     return None if good else replace(problem, likelihood=whole)
 

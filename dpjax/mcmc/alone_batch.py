@@ -9,22 +9,18 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import fail
-from dpjax.base import Array, Key, Model, Parameters
+from dpjax.base import Key, Model, Parameters
 from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out_each, summed_state
 from dpjax.data_augmentation.summed_out.likelihood import LEFT_OUT, MOST_LEFT_OUT
 from dpjax.mcmc.alone import SearchingRun, worst_draws
 from dpjax.mcmc.batch_run import BatchRun, WithSums
-from dpjax.mcmc.climb import Ascent, climb_to_modes, draw_candidates
+from dpjax.mcmc.climb import Ascent, climb_to_modes, draw_candidates, points_near, whiten_at
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
-from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import take_entry
 from dpjax.runtime.devices import platform_of
 
 __all__ = ["AloneBatchRun"]
-
-REACH = 3.0
-"""Windows are first fitted to points so many standard deviations around the modes."""
 
 NUMBERS_TOGETHER = 2**14
 """Numbers of the windows or lists of the releases that a processor advances side by side."""
@@ -75,8 +71,7 @@ class AloneBatchRun(SearchingRun, BatchRun):
             fail("releases", given, "positive density somewhere", remedy)
         if not first.is_approximate:
             return replace(self, likelihood=first, ascent=ascent)
-        near = points_around(model, ascent)
-        fitted = sum_out_each(model, releases, [take_entry(near, number) for number in range(len(releases))])
+        fitted = sum_out_each(model, releases, [take_entry(ascent.near, number) for number in range(len(releases))])
         return replace(self, likelihood=fitted, ascent=ascent)
 
     def states_at(self, parameters: Parameters) -> GibbsState:
@@ -113,27 +108,12 @@ def climb_all(model: Model, likelihoods: MarginalLikelihood, keys: Key, num_chai
     """The modes of each release [release, ...] that chains climb to from the prior."""
 
     def climb(given: tuple[MarginalLikelihood, Key]) -> Ascent:
-        draw_key, climb_key = jax.random.split(given[1])
+        draw_key, climb_key, about_key = jax.random.split(given[1], 3)
         prior, candidates = draw_candidates(model, draw_key, num_chains)
-        return climb_to_modes(model, given[0], climb_key, prior, candidates, None)
+        modes, densities = climb_to_modes(model, given[0], climb_key, prior, candidates, None)
+        best = jax.tree.map(lambda leaf: leaf[jnp.argmax(jnp.nan_to_num(densities, nan=-jnp.inf))], modes)
+        tuning, _ = whiten_at(model, given[0], prior, best)
+        return Ascent(modes, densities, tuning, points_near(model, about_key, tuning, modes))
 
     found: Ascent = jax.lax.map(climb, (likelihoods, keys))
-    return found
-
-
-@jit_model
-def points_around(model: Model, ascent: Ascent) -> Parameters:
-    """The modes of each release, and points some standard deviations around the best of them [release, point, ...]."""
-
-    def of_release(one: Ascent) -> Parameters:
-        _, unravel = to_vector(model, jax.tree.map(lambda leaf: leaf[0], one.modes))
-        steps = REACH * one.tuning.factor.T
-
-        def at(step: Array) -> Parameters:
-            return model.constrain(unravel(one.tuning.location + step))
-
-        around = jax.vmap(at)(jnp.concatenate([steps, -steps]))
-        return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), one.modes, around)
-
-    found: Parameters = jax.vmap(of_release)(ascent)
     return found

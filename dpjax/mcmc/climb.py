@@ -1,5 +1,8 @@
 """The starts of parameters that move alone: modes climbed to from the prior, whitened by the curvature there.
 
+The climbs are made in coordinates in which group effects are standardised, as on their own scale there is no mode. The
+curvature then says how much of each effect the data know, and by that on which scale it moves.
+
 Chains climb separately, each from the best of some draws from the prior, so that different chains find different modes.
 From prior draws themselves the first trajectories would be hundreds of gradients long.
 """
@@ -20,6 +23,8 @@ from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_den
 from dpjax.data_augmentation.problem import Problem
 from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out, thin
 from dpjax.models.programs import jit_model
+from dpjax.models.recentred import Recentred, find_effects
+from dpjax.models.simulation import parameter_shapes
 from dpjax.models.unconstrained import to_vector
 from dpjax.numerics.linear_algebra import factorize, product
 
@@ -33,6 +38,9 @@ TEMPERATURE = 4.0
 
 NUM_STEPS, FIRST_RATE, LAST_RATE = 300, 0.1, 1e-3
 """Steps of Adam, and its first and last rate, in prior standard deviations."""
+
+NUM_ABOUT = 64
+"""Normal draws about the best mode, to which sums are fitted."""
 
 MOST_CLIMBS = 64
 """Most climbs that are made; with more chains some start at the same mode."""
@@ -55,14 +63,14 @@ class Ascent(NamedTuple):
         The log-density [climb] at the ends of the climbs.
     tuning
         The whitening by the curvature at the best of them.
-    modes
-        The ends [climb, ...].
+    near
+        Parameters [point, ...] near the ends, to which sums are fitted.
     """
 
     starts: Parameters
     log_density: Array
     tuning: Tuning
-    modes: Parameters
+    near: Parameters
 
 
 @partial(jit_model, static_argnames=("num",))
@@ -85,10 +93,10 @@ def whiten_starts(model: Model, prior: Tuning, initial: Parameters) -> Array:
 @partial(jit_model, static_argnames=("together",))
 def climb_to_modes(
     model: Model, likelihood: MarginalLikelihood, key: Key, prior: Tuning, candidates: Array, together: int | None
-) -> Ascent:
-    """The modes of p(parameters | release), each climbed to from one of some candidates [climb, candidate, p].
+) -> tuple[Parameters, Array]:
+    """The modes [climb, ...] of p(parameters | release), and the log-densities there.
 
-    So many climbs are made `together`; None makes them one after another.
+    Each is climbed to from one of some candidates [climb, candidate, p]. So many climbs are made `together`; None makes them one after another.
     """
     shape_key, choice_key = jax.random.split(key)
     unravel = to_vector(model, model.sample_prior(shape_key))[1]
@@ -103,8 +111,7 @@ def climb_to_modes(
     modes, densities = jax.lax.map(rise, (keys, candidates), batch_size=together)
     best = modes[jnp.argmax(jnp.where(jnp.isnan(densities), -jnp.inf, densities))]
     modes = jnp.where(jnp.isfinite(densities)[:, None], modes, best[None])
-    ends = jax.vmap(lambda mode: model.constrain(unravel(prior.colour(mode))))(modes)
-    return Ascent(ends, densities, whiten_about(prior, target, best), ends)
+    return jax.vmap(lambda mode: model.constrain(unravel(prior.colour(mode))))(modes), densities
 
 
 def ascend(target: Callable[[Array], Array], start: Array) -> tuple[Array, Array]:
@@ -122,16 +129,52 @@ def ascend(target: Callable[[Array], Array], start: Array) -> tuple[Array, Array
     return place, target(place)
 
 
-def whiten_about(prior: Tuning, target: Callable[[Array], Array], mode: Array) -> Tuning:
-    """The whitening by the curvature at a mode, which is given in the coordinates of the prior's whitening."""
-    slope = jax.grad(target)
-    basis = jnp.eye(mode.size, dtype=mode.dtype)
-    hessian = jax.lax.map(lambda direction: jax.jvp(slope, (mode,), (direction,))[1], basis)
-    values, vectors = jnp.linalg.eigh(-jnp.nan_to_num(hessian + hessian.T) / 2)
+@jit_model
+def whiten_at(
+    model: Model, likelihood: MarginalLikelihood, prior: Tuning, parameters: Parameters
+) -> tuple[Tuning, Parameters]:
+    """The whitening by the curvature at parameters, and the curvatures along the coordinates of each parameter."""
+    vector, unravel = to_vector(model, parameters)
+    place = prior.whiten(vector)
+    slope = jax.grad(build_log_density(model, prior, unravel, likelihood.build()))
+    basis = jnp.eye(place.size, dtype=place.dtype)
+    hessian = jax.lax.map(lambda direction: jax.jvp(slope, (place,), (direction,))[1], basis)
+    curvature = -jnp.nan_to_num(hessian + hessian.T) / 2
+    values, vectors = jnp.linalg.eigh(curvature)
     scales = 1 / jnp.sqrt(jnp.maximum(values, LEAST_CURVATURE))
     factor = product(prior.factor, vectors * scales[None])
-    covariance = product(factor, factor.T)
-    return Tuning(prior.colour(mode), factorize(covariance), jnp.ones((), mode.dtype))
+    back = jax.scipy.linalg.solve_triangular(prior.factor, basis, lower=True)
+    along = jnp.sum(back * product(curvature, back), axis=0)
+    return Tuning(vector, factorize(product(factor, factor.T)), jnp.ones((), place.dtype)), unravel(along)
+
+
+def recentre(model: Model, likelihood: MarginalLikelihood) -> Model:
+    """The model with its group effects standardised, on scales that can be changed; itself if it has none."""
+    field = likelihood.terms.hidden_field
+    if field is None:
+        return model
+    rows, known = likelihood.model, likelihood.terms.known
+    shapes = parameter_shapes(model)
+    powers = {name: jnp.zeros(shapes[name].shape) for name in find_effects(model, rows, known, field)}
+    return Recentred(model, rows, known, powers, field) if powers else model
+
+
+def rescale(model: Recentred, curvatures: Parameters) -> Recentred:
+    """The model with its effects on scales by the curvatures along standardised effects.
+
+    The prior of these has the curvature 1, and the data have the rest. Their share is the power.
+    """
+    shares = {name: 1 - 1 / np.maximum(np.asarray(curvatures[name]), 1) for name in model.powers}
+    return replace(model, powers=shares)
+
+
+@jit_model
+def points_near(model: Model, key: Key, tuning: Tuning, modes: Parameters) -> Parameters:
+    """The modes [climb, ...], and Normal draws by a whitening in the coordinates of the model [point, ...]."""
+    _, unravel = to_vector(model, jax.tree.map(lambda leaf: leaf[0], modes))
+    normals = jax.random.normal(key, (NUM_ABOUT, tuning.location.size), tuning.location.dtype)
+    about = jax.vmap(lambda one: model.constrain(unravel(tuning.colour(one))))(normals)
+    return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), modes, about)
 
 
 def settle(
@@ -150,29 +193,37 @@ def settle(
         If the density is not positive where the climbs end.
     """
     likelihood = problem.swept_release
+    problem = replace(problem, model=recentre(problem.model, likelihood))
     num = min(num_chains, MOST_CLIMBS)
     together = None if in_turn else max(min(num, MOST_TOGETHER // likelihood.terms.size), 1)
-    draw_key, climb_key = jax.random.split(key)
+    draw_key, climb_key, about_key = jax.random.split(key, 3)
     prior, candidates = draw_candidates.unoptimized(problem.model, draw_key, num)
     if initial is not None:
         candidates = whiten_starts.unoptimized(
             problem.model, prior, {name: leaf[:num] for name, leaf in initial.items()}
         )
     climb = climb_to_modes.on_host if likelihood.is_large else climb_to_modes.unoptimized
-    ascent = climb(problem.model, likelihood, climb_key, prior, candidates, together)
-    places = np.arange(num_chains) % num
-    starts = jax.tree.map(lambda leaf: leaf[places], ascent.modes) if initial is None else initial
-    ascent = ascent._replace(starts=starts)
-    if not np.any(np.isfinite(ascent.log_density)):
+    modes, densities = climb(problem.model, likelihood, climb_key, prior, candidates, together)
+    if not np.any(np.isfinite(densities)):
         given = "a release of zero or undefined density at all modes climbed to from the prior"
         remedy = "Check that the model, with parameters from the prior, can give such values. Or pass `initial`."
         fail("release", given, "positive density somewhere", remedy)
-    problem = replace(problem, likelihood=likelihood)
-    return fit_to(problem, ascent.modes) if likelihood.is_approximate else problem, ascent
+    best = jax.tree.map(lambda leaf: np.asarray(leaf)[np.nanargmax(densities)], modes)
+    tuning, curvatures = whiten_at.unoptimized(problem.model, likelihood, prior, best)
+    if isinstance(problem.model, Recentred):
+        problem = replace(problem, model=rescale(problem.model, curvatures))
+        tuning, _ = whiten_at.unoptimized(problem.model, likelihood, prior, best)
+    places = np.arange(num_chains) % num
+    starts = jax.tree.map(lambda leaf: leaf[places], modes) if initial is None else initial
+    near = points_near.unoptimized(problem.model, about_key, tuning, modes) if likelihood.is_approximate else modes
+    problem = fit_to(problem, near) if likelihood.is_approximate else replace(problem, likelihood=likelihood)
+    return problem, Ascent(starts, densities, tuning, near)
 
 
 def fit_to(problem: Problem, parameters: Parameters) -> Problem:
-    """The problem with windows fitted to parameters [draw, ...]."""
-    likelihood = sum_out(problem.model, problem.release, parameters)
+    """The problem with sums fitted to parameters [draw, ...], from a table if they are large and it is possible."""
+    likelihood = sum_out(problem.given_model, problem.given_release, parameters)
+    if likelihood.is_large and (tabulated := likelihood.tabulated(parameters)) is not None:
+        return replace(problem, likelihood=tabulated)
     # Of records that are drawn every number is possible.
     return replace(problem, likelihood=likelihood if problem.plan.draws_records else thin(likelihood, parameters))

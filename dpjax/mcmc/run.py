@@ -152,13 +152,13 @@ def tune_to_prior(model: Model, key: Key) -> Tuning:
 
 
 @jit_model
-def tune_to_draws(model: Model, parameters: Parameters) -> Tuning:
-    """The tuning fitted to draws [chain, draw, ...] of all chains together."""
+def tune_to_draws(model: Model, parameters: Parameters, before: Tuning | None = None) -> Tuning:
+    """The tuning fitted to draws [chain, draw, ...] of all chains together; see `fit_tuning`."""
 
     def merge(leaf: Array) -> Array:
         return leaf.reshape(-1, *leaf.shape[2:])
 
-    return fit_tuning(model, jax.tree.map(merge, parameters))
+    return fit_tuning(model, jax.tree.map(merge, parameters), before)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -270,7 +270,7 @@ class PosteriorRun(Run):
         if not segment.tune or (tuning is None and refresh is None):
             return Kernel(plan, tuning, refresh)
         draws = status.draws.parameters
-        fitted = type(self).TUNE_TO_DRAWS.unoptimized(model, draws)
+        fitted = self.fit_tuning(draws, tuning)
         if tuning is not None:
             tuning = fitted._replace(step_size=tuning.step_size)
             tuning = self.adapt_step(status.segment + 1, tuning, gather_to_host(self.mesh, status.chains.state))
@@ -279,6 +279,12 @@ class PosteriorRun(Run):
             place = place_of(status.segment, tried)
             refresh = adapt_refresh(refresh, fitted, tried, place, draws, status.draws.info, segment.thin, costs)
         return Kernel(plan, tuning, refresh)
+
+    def fit_tuning(self, draws: Parameters, before: Tuning | None) -> Tuning:
+        """The tuning fitted to the draws of a segment; `before` is that which it had."""
+        del before
+        fitted: Tuning = type(self).TUNE_TO_DRAWS.unoptimized(self.problem.model, draws)
+        return fitted
 
     def adapt_step(self, segment: int, tuning: Tuning | None, state: GibbsState) -> Tuning | None:
         """The tuning of a segment, with the step size fitted to where the chains are; None stays None."""

@@ -142,10 +142,11 @@ def check_tuning(model: Model, tuning: Any) -> Tuning:
     return tuning
 
 
-def fit_tuning(model: Model, parameters: Parameters) -> Tuning:
+def fit_tuning(model: Model, parameters: Parameters, before: Tuning | None = None) -> Tuning:
     """The whitening by the mean and covariance of parameter draws with one leading axis [draws, ...]; step size 1.
 
-    The covariance is shrunk a little towards its diagonal, so that few or constant draws still give a factor.
+    The covariance is shrunk a little towards its diagonal, so that few or constant draws still give a factor. That is
+    the diagonal in the coordinates of the whitening before, if there is one, so that what this knows is kept.
     """
     if not parameters:
         return Tuning(jnp.zeros(0), jnp.zeros((0, 0)), jnp.ones(()))
@@ -153,9 +154,14 @@ def fit_tuning(model: Model, parameters: Parameters) -> Tuning:
     noncentred = None if own is None else fit_tuning(own, parameters)
     vectors = jax.vmap(lambda draw: to_vector(model, draw)[0])(parameters)
     count, size = vectors.shape
-    centred = vectors - jnp.mean(vectors, axis=0, keepdims=True)
+    mean = jnp.mean(vectors, axis=0)
+    centred = vectors - mean[None]
+    if before is not None:
+        centred = jax.scipy.linalg.solve_triangular(before.factor, centred.T, lower=True).T
     covariance = product(centred.T, centred) / count
     weight = count / (count + 5.0 * size)
     diagonal = jnp.diag(jnp.diag(covariance) + 1e-6)
     factor = jnp.linalg.cholesky(weight * covariance + (1 - weight) * diagonal)
-    return Tuning(jnp.mean(vectors, axis=0), SPREAD * factor, jnp.ones((), factor.dtype), noncentred)
+    if before is not None:
+        factor = product(before.factor, factor)
+    return Tuning(mean, SPREAD * factor, jnp.ones((), factor.dtype), noncentred)

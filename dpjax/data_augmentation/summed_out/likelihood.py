@@ -19,6 +19,7 @@ from dpjax.data_augmentation.records.microdata import cross, hidden_fields, spli
 from dpjax.data_augmentation.summed_out.groups import GroupedTerms
 from dpjax.data_augmentation.summed_out.normal_fields import NormalFields, are_normal
 from dpjax.data_augmentation.summed_out.rows import Rows, group_each, group_records
+from dpjax.data_augmentation.summed_out.tabulated import Tabulated, tabulate
 from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, NotSummableError, Terms, Windows
 from dpjax.data_augmentation.summed_out.totals import GroupTotals, check_straight, find_totals, limited
 from dpjax.data_augmentation.summed_out.trees import with_totals
@@ -115,9 +116,15 @@ class MarginalLikelihood(PyTree, Printed):
         return float(64 * len(self.weights) * jnp.finfo(self.weights.dtype).eps)
 
     @property
-    def is_thinned(self) -> bool:
-        """Whether some numbers of the windows are left out."""
-        return isinstance(self.terms, Windows) and bool(np.any(np.asarray(self.terms.stride) > 1))
+    def is_shortened(self) -> bool:
+        """Whether some numbers of the windows are left out, or the sums are looked up in a table."""
+        strides = self.terms.stride if isinstance(self.terms, Windows) else 1
+        return isinstance(self.terms, Tabulated) or bool(np.any(np.asarray(strides) > 1))
+
+    def tabulated(self, parameters: Parameters) -> "MarginalLikelihood | None":
+        """The likelihood by a table about parameters [draw, ...], up to a factor that is constant; see `tabulate`."""
+        terms = tabulate(self.model, self.terms, parameters) if isinstance(self.terms, Windows) else None
+        return None if terms is None else replace(self, terms=terms)
 
     @property
     def is_large(self) -> bool:
@@ -351,9 +358,9 @@ def thin(likelihood: MarginalLikelihood, parameters: Parameters) -> MarginalLike
 
 
 def error_of_thinning(thinned: MarginalLikelihood, whole: MarginalLikelihood, parameters: Parameters) -> float:
-    """The largest difference of two log-likelihoods at parameters [draw, ...]."""
+    """The largest difference of two log-likelihoods at parameters [draw, ...], up to a constant."""
     errors = np.asarray(log_ratios.unoptimized(thinned.model, thinned, whole, parameters))
-    return float(np.max(np.abs(errors)))
+    return float(np.max(np.abs(errors - np.mean(errors))))
 
 
 @jit_model

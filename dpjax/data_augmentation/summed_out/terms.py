@@ -50,6 +50,11 @@ class Terms(PyTree, abstract=True):
         return False
 
     @property
+    def hidden_field(self) -> str | None:
+        """The name of the one hidden field of whole numbers that is summed over a window; None if there is none."""
+        return None
+
+    @property
     def size(self) -> int:
         """Over how many numbers is summed, for all records."""
         return leading_size(self.known)
@@ -210,6 +215,11 @@ class Windows(Terms):
         return True
 
     @property
+    def hidden_field(self) -> str:
+        """The field."""
+        return self.field
+
+    @property
     def size(self) -> int:
         """The numbers of all windows."""
         return int(self.log_released.size)
@@ -261,22 +271,33 @@ class Windows(Terms):
         return jnp.where(self.seen, logsumexp(weights, axis=0), 0)
 
     def left_out(self, model: Model, parameters: Parameters) -> Array:
-        """See `Terms`: the largest density of the release outside of the window times what the model has there."""
-        densities = self._build_densities(model)(parameters)
+        """See `Terms`."""
+        density = partial(model.log_density, parameters)
+        return self.bound(self._build_densities(model)(parameters), lambda row: density(self.known | {self.field: row}))
+
+    def bound(self, densities: Array, density: Callable[[Array], Array]) -> Array:
+        """The largest density of the release outside of the window times what the model has there, relative [m].
+
+        Parameters
+        ----------
+        densities
+            The log-density [w, m] of each record with each number of its window.
+        density
+            ``numbers [m] -> [m]``: the same with any numbers.
+        """
         is_summed = jnp.arange(len(densities))[:, None] < self.size_of_window[None]
         within = self.stride.astype(densities.dtype) * jnp.sum(jnp.where(is_summed, jnp.exp(densities), 0), axis=0)
         rounding = len(densities) * jnp.finfo(densities.dtype).eps
         largest = self.log_outside + jnp.log(jnp.maximum(1 - within, rounding))
         if self.between is not None:
-            largest = jnp.where(self.between.span > 0, self._log_left_out(model, parameters, within), largest)
+            largest = jnp.where(self.between.span > 0, self._log_left_out(density, within), largest)
         bound = jnp.exp(largest - logsumexp(densities + self.log_released, axis=0))
         return jnp.where(self.seen & (largest > -jnp.inf), bound, 0)
 
-    def _log_left_out(self, model: Model, parameters: Parameters, within: Array) -> Array:
+    def _log_left_out(self, density: Callable[[Array], Array], within: Array) -> Array:
         """The same [m] where numbers in the range of the window are less dense than those outside of it."""
         assert self.between is not None
-        density = partial(model.log_density, parameters)
-        in_range = self.between.probability(lambda row: density(self.known | {self.field: row}), jnp.zeros_like(within))
+        in_range = self.between.probability(density, jnp.zeros_like(within))
         # Of sums of a few numbers that are added up one after another.
         rounding = (self.between.span / IN_BLOCK + IN_BLOCK).astype(within.dtype) * jnp.finfo(within.dtype).eps
         beyond, between = (jnp.log(jnp.maximum(mass, rounding)) for mass in (1 - in_range, in_range - within))

@@ -1,0 +1,255 @@
+"""Sums over windows that are made once: a table of the log-density of each record in the one number that decides it.
+
+The parameters of a regression reach each record through its linear predictor alone. In that number η the logarithm of
+the sum over a window is smooth. Polynomials of degree five replace it, which have its value, slope and curvature at
+knots. Then a gradient costs a look at the table, however long the window is.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import logsumexp
+
+from dpjax._util.hoist import hoist
+from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.data_augmentation.summed_out.terms import Terms, Windows
+from dpjax.models.predictor import find_predictor
+from dpjax.models.programs import jit_model
+from dpjax.models.simulation import parameter_shapes
+from dpjax.numerics import proper_density
+
+__all__ = ["Tabulated", "predict", "tabulate"]
+
+CELLS = 128
+"""Pieces of the table of each record."""
+
+REACH = 3.0
+"""How far the table reaches, from the middle of the numbers at the given parameters, in units of half their range."""
+
+LEAST_STEP = 1e-6
+"""The least length of a piece, relative to the number."""
+
+LOOKS = 9
+"""Places of the table at which it is looked which numbers of a window matter, and what it leaves out."""
+
+NEGLIGIBLE = 36.0
+"""Logarithms by which the density of a number falls short of the largest where it is not summed over for the table."""
+
+SHORTEST, RATIO = 32, 4
+"""Least length of sums for the table, and that of the next longer ones to it: each length is a program."""
+
+
+class Tabulated(Terms):
+    """Records whose density is tabulated in the one number through which the parameters reach each of them.
+
+    The log-densities are those of the windows less what they are in the middle of the table, so that their sum is
+    accurate in float32.
+
+    Attributes
+    ----------
+    windows
+        The sums that the table stands for.
+    start
+        Where the table of each record begins [m].
+    step
+        The length of its pieces [m].
+    pieces
+        The coefficients of the polynomials, in units of the step [m, piece, 6].
+    log_left_out
+        The logarithm of what the window leaves out, at most, in each piece [m, piece].
+    """
+
+    known: Records
+    windows: Windows
+    start: Array
+    step: Array
+    pieces: Array
+    log_left_out: Array
+
+    @property
+    def is_approximate(self) -> bool:
+        """Windows leave out what is beyond them."""
+        return True
+
+    def build(self, model: Model) -> Callable[[Parameters], Array]:
+        """See `Terms`: the log-density [m] of each record up to a number that does not depend on the parameters."""
+        numbers = self._build_numbers(model)
+
+        def log_density(parameters: Parameters) -> Array:
+            piece, along = self._find(numbers(parameters))
+            rows = jnp.arange(len(self.start))
+            return jnp.where(self.windows.seen, evaluate(self.pieces[rows, piece], along), 0)
+
+        return log_density
+
+    def left_out(self, model: Model, parameters: Parameters) -> Array:
+        """See `Terms`; it is infinite where a number is beyond the table."""
+        piece, along = self._find(self._build_numbers(model)(parameters))
+        bound = jnp.exp(self.log_left_out[jnp.arange(len(self.start)), piece])
+        return jnp.where(self.windows.seen, jnp.where((along >= 0) & (along <= 1), bound, jnp.inf), 0)
+
+    def draw(self, key: Key, model: Model, parameters: Parameters, rows: Array) -> Records:
+        """See `Terms`: by the windows."""
+        return self.windows.draw(key, model, parameters, rows)
+
+    def _build_numbers(self, model: Model) -> Callable[[Parameters], Array]:
+        """``parameters -> [m]``: the number through which they reach each record."""
+        name = self.windows.field
+        found = find_predictor(model, self.known, name)
+        assert found is not None, "there was one when the table was made"
+        numbers = hoist(found.before, parameter_shapes(model), self.known[name], self.known)
+        return lambda parameters: jnp.broadcast_to(numbers(parameters), self.start.shape)
+
+    def _find(self, numbers: Array) -> tuple[Array, Array]:
+        """The piece [m] of each number and where in it the number is [m], from 0 to 1, or beyond the table."""
+        place = (numbers - self.start) / self.step
+        piece = jnp.clip(jnp.floor(place), 0, self.pieces.shape[1] - 1)
+        return jax.lax.stop_gradient(piece).astype(int), place - jax.lax.stop_gradient(piece)
+
+
+def evaluate(coefficients: Array, along: Array) -> Array:
+    """The polynomials [m, 6] at places [m] from 0 to 1; beyond, parabolas that bend down at most as these do there."""
+    inside = jnp.clip(along, 0, 1)
+    value = slope = bend = jnp.zeros_like(along)
+    for power in range(coefficients.shape[-1] - 1, -1, -1):
+        bend = bend * inside + 2 * slope
+        slope = slope * inside + value
+        value = value * inside + coefficients[..., power]
+    beyond = along - inside
+    return value + beyond * (slope + beyond * jnp.minimum(bend, 0) / 2)
+
+
+@jit_model
+def predict(model: Model, windows: Windows, parameters: Parameters) -> Array:
+    """The numbers [draw, m] through which parameters [draw, ...] reach the records."""
+    known, name = windows.known, windows.field
+    before = find_predictor(model, known, name).before
+    return jax.lax.map(lambda one: jnp.broadcast_to(before(one, known[name], known), windows.low.shape), parameters)
+
+
+@contextmanager
+def in_double_precision() -> Iterator[None]:
+    """A context in which new arrays of floats have 64 bits: tables are made once, and accurate to the last bit."""
+    with jax.enable_x64(True), jax.numpy_dtype_promotion("standard"):
+        yield
+
+
+def as_double(tree: Any) -> Any:
+    """A tree whose arrays of floats have 64 bits."""
+    return jax.tree.map(lambda x: jnp.asarray(x, float) if jnp.issubdtype(x.dtype, jnp.floating) else x, tree)
+
+
+def tabulate(model: Model, windows: Windows, parameters: Parameters) -> Tabulated | None:
+    """The table around what parameters [draw, ...] lead to; None if they reach records by more than one number.
+
+    It is also None if there is no density at some place of the table.
+    """
+    if find_predictor(model, windows.known, windows.field) is None:
+        return None
+    with in_double_precision():
+        exact = as_double(windows)
+        numbers = np.asarray(predict.unoptimized(model, exact, as_double(parameters)))
+        low, high = np.min(numbers, axis=0), np.max(numbers, axis=0)
+        step = np.maximum(REACH * (high - low) / CELLS, LEAST_STEP * (1 + np.abs(low)))
+        start = (low + high - CELLS * step) / 2
+        shares, left_out = look.unoptimized(model, exact, start + step * np.linspace(0, CELLS, LOOKS)[:, None])
+        knots = start + step * np.arange(CELLS + 1)[:, None]
+        derivatives = sum_at_knots(model, exact, knots, np.asarray(shares) > -NEGLIGIBLE)
+    pieces = polynomials(derivatives * step[:, None] ** np.arange(3))
+    pieces[..., 0] -= pieces[:, CELLS // 2, :1]
+    if not np.all(np.isfinite(pieces[np.asarray(windows.seen)])):
+        return None
+    log_left_out = np.log(np.maximum(np.maximum(left_out[:-1], left_out[1:]), np.finfo(float).tiny))
+    nearby = np.repeat(log_left_out, CELLS // (LOOKS - 1), axis=0).T
+    kind = windows.log_released.dtype
+    return Tabulated(
+        windows.known, windows, *(jnp.asarray(each, kind) for each in (start, step, np.nan_to_num(pieces), nearby))
+    )
+
+
+@jit_model
+def look(model: Model, windows: Windows, places: Array) -> tuple[Array, Array]:
+    """How much each number of the windows counts [w, m] at the place where it counts most, and what they leave out.
+
+    Places are [look, m]. The first is the logarithm of its share in the sum. The second is the bound [look, m] of what
+    the windows leave out.
+    """
+    densities = build_densities(model, windows.known, windows.field, windows.numbers)
+
+    def at(place: Array) -> tuple[Array, Array]:
+        density = densities(place)
+        weights = density + windows.log_released
+        return weights - logsumexp(weights, axis=0), windows.bound(density)
+
+    shares, left_out = jax.lax.map(at, places)
+    return jnp.max(shares, axis=0), left_out
+
+
+def build_densities(model: Model, known: Records, field: str, numbers: Array) -> Callable[[Array], Array]:
+    """``η [m] -> [w, m]``: the log-density of each record with these numbers [w, m], given η."""
+    found = find_predictor(model, known, field)
+
+    def weigh(place: Array, numbers: Array, known: Records) -> Array:
+        shared = place if found.shape else place[0]
+        return jax.vmap(lambda row: found.after(shared, row, known))(numbers)
+
+    call = hoist(weigh, jax.ShapeDtypeStruct(numbers.shape[1:], float), numbers, known)
+    return lambda place: proper_density(call(place))
+
+
+def sum_at_knots(model: Model, windows: Windows, knots: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The log-densities at knots [knot, m], with their slopes and curvatures [knot, m, 3].
+
+    Only numbers that count [w, m] are summed over. Records with about as many of them are summed over together.
+    """
+    lengths, found = np.maximum(np.sum(counts, axis=0), SHORTEST), np.zeros((*knots.shape, 3))
+    classes = SHORTEST * RATIO ** np.ceil(np.log(lengths / SHORTEST) / np.log(RATIO)).astype(int)
+    if not model.exchangeable and model.record_covariates is None:
+        classes[:] = np.max(classes)
+    order = np.argsort(~counts, axis=0, kind="stable")
+    released = np.where(counts, np.asarray(windows.log_released), -np.inf)
+    for length in np.unique(classes):
+        rows = np.flatnonzero(classes == length)
+        places = order[: min(length, len(order)), rows]
+        numbers = np.asarray(windows.low)[rows] + np.asarray(windows.stride)[rows] * places
+        parts = (np.asarray(numbers, windows.low.dtype), released[places, rows], knots[:, rows])
+        known = jax.tree.map(lambda leaf: leaf[rows], windows.known)
+        found[:, rows] = differentiate(model.of_records(rows), known, windows.field, *parts)
+    return found
+
+
+@partial(jit_model, static_argnames=("field",))
+def differentiate(model: Model, known: Records, field: str, numbers: Array, released: Array, knots: Array) -> Array:
+    """The logarithms of sums over numbers [w, m], with slopes and curvatures, at knots [knot, m]: [knot, m, 3]."""
+    densities = build_densities(model, known, field, numbers)
+
+    def value(place: Array) -> Array:
+        return logsumexp(densities(place) + released, axis=0)
+
+    def slope(place: Array) -> tuple[Array, Array]:
+        return jax.jvp(value, (place,), (jnp.ones_like(place),))
+
+    def at(place: Array) -> Array:
+        (first, second), (_, third) = jax.jvp(slope, (place,), (jnp.ones_like(place),))
+        return jnp.stack([first, second, third], axis=-1)
+
+    return jax.lax.map(at, knots)
+
+
+def polynomials(derivatives: np.ndarray) -> np.ndarray:
+    """The coefficients [m, piece, 6] of the polynomials with these values, slopes and curvatures [knot, m, 3] at 0 and 1.
+
+    They are those of the quintic Hermite interpolant.
+    """
+    (value, slope, bend), ends = np.moveaxis(derivatives[:-1], -1, 0), np.moveaxis(derivatives[1:], -1, 0)
+    rise = ends[0] - value - slope - bend / 2
+    turn, change = ends[1] - slope - bend, ends[2] - bend
+    third = 10 * rise - 4 * turn + change / 2
+    fourth = -15 * rise + 7 * turn - change
+    fifth = 6 * rise - 3 * turn + change / 2
+    return np.stack([value, slope, bend / 2, third, fourth, fifth], axis=-1).swapaxes(0, 1)
