@@ -96,7 +96,8 @@ def climb_to_modes(
 ) -> tuple[Parameters, Array]:
     """The modes [climb, ...] of p(parameters | release), and the log-densities there.
 
-    Each is climbed to from one of some candidates [climb, candidate, p]. So many climbs are made `together`; None makes them one after another.
+    Each is climbed to from one of some candidates [climb, candidate, p]. So many climbs are made `together`; None
+    makes them one after another.
     """
     shape_key, choice_key = jax.random.split(key)
     unravel = to_vector(model, model.sample_prior(shape_key))[1]

@@ -8,7 +8,7 @@ __all__ = ["find_predictor"]
 
 
 def find_predictor(model: Model, known: Records, field: str) -> Bottleneck | None:
-    """That number, of ``(parameters, numbers [n], known) -> [n]``, the log-density of records; None if there are several.
+    """That number in the log-density ``(parameters, numbers [n], known) -> [n]``; None if there are several.
 
     Parameters
     ----------

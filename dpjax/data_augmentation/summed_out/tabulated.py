@@ -184,7 +184,7 @@ def look(model: Model, windows: Windows, places: Array) -> tuple[Array, Array]:
     def at(place: Array) -> tuple[Array, Array]:
         density = densities(place)
         weights = density + windows.log_released
-        return weights - logsumexp(weights, axis=0), windows.bound(density)
+        return weights - logsumexp(weights, axis=0)[None], windows.bound(density)
 
     shares, left_out = jax.lax.map(at, places)
     return jnp.max(shares, axis=0), left_out
@@ -218,7 +218,7 @@ def sum_at_knots(model: Model, windows: Windows, knots: np.ndarray, counts: np.n
         places = order[: min(length, len(order)), rows]
         numbers = np.asarray(windows.low)[rows] + np.asarray(windows.stride)[rows] * places
         parts = (np.asarray(numbers, windows.low.dtype), released[places, rows], knots[:, rows])
-        known = jax.tree.map(lambda leaf: leaf[rows], windows.known)
+        known = {name: leaf[rows] for name, leaf in windows.known.items()}
         found[:, rows] = differentiate(model.of_records(rows), known, windows.field, *parts)
     return found
 
@@ -242,10 +242,7 @@ def differentiate(model: Model, known: Records, field: str, numbers: Array, rele
 
 
 def polynomials(derivatives: np.ndarray) -> np.ndarray:
-    """The coefficients [m, piece, 6] of the polynomials with these values, slopes and curvatures [knot, m, 3] at 0 and 1.
-
-    They are those of the quintic Hermite interpolant.
-    """
+    """The coefficients [m, piece, 6] of quintic Hermite interpolants, by values, slopes and curvatures [knot, m, 3]."""
     (value, slope, bend), ends = np.moveaxis(derivatives[:-1], -1, 0), np.moveaxis(derivatives[1:], -1, 0)
     rise = ends[0] - value - slope - bend / 2
     turn, change = ends[1] - slope - bend, ends[2] - bend
