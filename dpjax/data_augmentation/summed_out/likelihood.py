@@ -19,7 +19,7 @@ from dpjax.data_augmentation.records.microdata import cross, hidden_fields, spli
 from dpjax.data_augmentation.summed_out.groups import GroupedTerms
 from dpjax.data_augmentation.summed_out.normal_fields import NormalFields, are_normal
 from dpjax.data_augmentation.summed_out.rows import Rows, group_each, group_records
-from dpjax.data_augmentation.summed_out.tabulated import Tabulated, tabulate
+from dpjax.data_augmentation.summed_out.tabulated import Tabulated, as_double, in_double_precision, tabulate
 from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, NotSummableError, Terms, Windows
 from dpjax.data_augmentation.summed_out.totals import GroupTotals, check_straight, find_totals, limited
 from dpjax.data_augmentation.summed_out.trees import with_totals
@@ -359,7 +359,9 @@ def thin(likelihood: MarginalLikelihood, parameters: Parameters) -> MarginalLike
 
 def error_of_thinning(thinned: MarginalLikelihood, whole: MarginalLikelihood, parameters: Parameters) -> float:
     """The largest difference of two log-likelihoods at parameters [draw, ...], up to a constant."""
-    errors = np.asarray(log_ratios.unoptimized(thinned.model, thinned, whole, parameters))
+    with in_double_precision():
+        exact = as_double((thinned, whole, parameters))
+        errors = np.asarray(log_ratios.unoptimized(exact[0].model, *exact))
     return float(np.max(np.abs(errors - np.mean(errors))))
 
 

@@ -23,7 +23,7 @@ from dpjax.models.programs import jit_model
 from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics import proper_density
 
-__all__ = ["Tabulated", "predict", "tabulate"]
+__all__ = ["Tabulated", "as_double", "in_double_precision", "tabulate"]
 
 CELLS = 128
 """Pieces of the table of each record."""
@@ -151,12 +151,15 @@ def tabulate(model: Model, windows: Windows, parameters: Parameters) -> Tabulate
     """
     if find_predictor(model, windows.known, windows.field) is None:
         return None
+    kind = windows.log_released.dtype
     with in_double_precision():
         exact = as_double(windows)
         numbers = np.asarray(predict.unoptimized(model, exact, as_double(parameters)))
         low, high = np.min(numbers, axis=0), np.max(numbers, axis=0)
         step = np.maximum(REACH * (high - low) / CELLS, LEAST_STEP * (1 + np.abs(low)))
-        start = (low + high - CELLS * step) / 2
+        # As they are kept, so that the table is that of these knots.
+        step = step.astype(kind).astype(float)
+        start = ((low + high - CELLS * step) / 2).astype(kind).astype(float)
         shares, left_out = look.unoptimized(model, exact, start + step * np.linspace(0, CELLS, LOOKS)[:, None])
         knots = start + step * np.arange(CELLS + 1)[:, None]
         derivatives = sum_at_knots(model, exact, knots, np.asarray(shares) > -NEGLIGIBLE)
@@ -166,7 +169,6 @@ def tabulate(model: Model, windows: Windows, parameters: Parameters) -> Tabulate
         return None
     log_left_out = np.log(np.maximum(np.maximum(left_out[:-1], left_out[1:]), np.finfo(float).tiny))
     nearby = np.repeat(log_left_out, CELLS // (LOOKS - 1), axis=0).T
-    kind = windows.log_released.dtype
     return Tabulated(
         windows.known, windows, *(jnp.asarray(each, kind) for each in (start, step, np.nan_to_num(pieces), nearby))
     )

@@ -53,12 +53,12 @@ def by_hand(level: float) -> float:
 
 
 def test_a_table_is_the_sum_up_to_a_constant(both):
-    """Between knots and at both ends: SciPy's sum over all numbers. Float32 sums of large counts are less accurate."""
+    """Between knots and at both ends: SciPy's sum over all numbers. In float32 the predictor is rounded."""
     table = both[1]
     levels = np.linspace(-0.25, 0.25, 41)
     found = np.array([float(table({"level": jnp.asarray(level, float)})) for level in levels])
     error = found - np.array([by_hand(level) for level in levels])
-    size = 1e-8 if jnp.zeros(()).dtype == jnp.float64 else 2e-4
+    size = 1e-8 if jnp.zeros(()).dtype == jnp.float64 else 2e-3
     assert np.ptp(error) < size
     assert float(table.left_out({"level": jnp.zeros(())})) < 1e-10
 
