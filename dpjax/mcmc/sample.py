@@ -10,8 +10,8 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
-from dpjax._util.spelling import names_arguments
 from dpjax._util.host import on_host
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import is_refusal
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel

@@ -129,7 +129,7 @@ def predict(model: Model, windows: Windows, parameters: Parameters) -> Array:
     """The numbers [draw, m] through which parameters [draw, ...] reach the records."""
     known, name = windows.known, windows.field
     before = find_predictor(model, known, name).before
-    return jax.lax.map(lambda one: jnp.broadcast_to(before(one, known[name], known), windows.low.shape), parameters)
+    return jax.lax.map(lambda one: jnp.broadcast_to(before(one, known[name], known), windows.seen.shape), parameters)
 
 
 @contextmanager
@@ -181,12 +181,15 @@ def look(model: Model, windows: Windows, places: Array) -> tuple[Array, Array]:
     Places are [look, m]. The first is the logarithm of its share in the sum. The second is the bound [look, m] of what
     the windows leave out.
     """
-    densities = build_densities(model, windows.known, windows.field, windows.numbers)
+    known, name = windows.known, windows.field
+    build = partial(build_densities, model, known, name)
+    densities = build(windows.numbers)
 
     def at(place: Array) -> tuple[Array, Array]:
         density = densities(place)
         weights = density + windows.log_released
-        return weights - logsumexp(weights, axis=0)[None], windows.bound(density)
+        bound = windows.bound(density, lambda row: build(row[None])(place)[0])
+        return weights - logsumexp(weights, axis=0)[None], bound
 
     shares, left_out = jax.lax.map(at, places)
     return jnp.max(shares, axis=0), left_out
@@ -218,8 +221,7 @@ def sum_at_knots(model: Model, windows: Windows, knots: np.ndarray, counts: np.n
     for length in np.unique(classes):
         rows = np.flatnonzero(classes == length)
         places = order[: min(length, len(order)), rows]
-        numbers = np.asarray(windows.low)[rows] + np.asarray(windows.stride)[rows] * places
-        parts = (np.asarray(numbers, windows.low.dtype), released[places, rows], knots[:, rows])
+        parts = (np.asarray(windows.numbers)[places, rows], released[places, rows], knots[:, rows])
         known = {name: leaf[rows] for name, leaf in windows.known.items()}
         found[:, rows] = differentiate(model.of_records(rows), known, windows.field, *parts)
     return found
