@@ -14,7 +14,7 @@ __all__ = ["degrees_in"]
 LINEAR = frozenset(
     (
         *("add", "add_any", "broadcast_in_dim", "concatenate", "convert_element_type", "copy", "cumsum", "neg", "pad"),
-        *("reduce_sum", "reshape", "rev", "slice", "squeeze", "sub", "transpose"),
+        *("reduce_sum", "reshape", "rev", "slice", "split", "squeeze", "stack", "sub", "transpose"),
     )
 )
 """Primitives whose results have the largest degree of their operands."""

@@ -15,6 +15,7 @@ def propagate(
     inputs: Sequence[Fact],
     rule: Callable[[core.JaxprEqn, list[Fact]], Sequence[Fact]],
     of_constant: Callable[[Any], Fact],
+    follows: Callable[[list[Fact]], bool] = lambda operands: True,
 ) -> list[Fact]:
     """What is known of each result of a program; programs that it calls once are followed.
 
@@ -26,6 +27,8 @@ def propagate(
         ``(equation, operands) -> results``: what is known of each result of an operation, loop or branch.
     of_constant
         What is known of a constant by its value.
+    follows
+        ``operands -> bool``: whether a program that is called with these is followed, or is one operation.
     """
     whole = program if isinstance(program, core.ClosedJaxpr) else core.ClosedJaxpr(program, [])
     known = dict(zip(whole.jaxpr.constvars, map(of_constant, whole.consts), strict=True))
@@ -36,7 +39,10 @@ def propagate(
 
     for equation in whole.jaxpr.eqns:
         operands, called = [look_up(atom) for atom in equation.invars], called_program(equation)
-        found = rule(equation, operands) if called is None else propagate(called, operands, rule, of_constant)
+        if called is None or not follows(operands):
+            found = rule(equation, operands)
+        else:
+            found = propagate(called, operands, rule, of_constant, follows)
         known |= zip(equation.outvars, found, strict=True)
     return [look_up(atom) for atom in whole.jaxpr.outvars]
 

@@ -326,9 +326,16 @@ MUTANTS = (
     Mutant(
         "An integral over Normal fields forgets its volume",
         "data_augmentation/summed_out/normal_fields.py",
-        "(centre) + volume / 2)",
-        "(centre) + 0 * volume)",
+        "highest + volume / 2",
+        "highest + 0 * volume",
         ("data_augmentation/summed_out/test_normal_fields.py",),
+    ),
+    Mutant(
+        "Equations that are known well are eliminated last",
+        "numerics/pivoted.py",
+        "first = is_largest(jnp.abs(column))",
+        "first = is_largest(-jnp.abs(column))",
+        ("numerics/test_pivoted.py",),
     ),
     Mutant(
         "A formula forgets its offset",

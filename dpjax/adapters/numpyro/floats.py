@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from numpyro import distributions as dist
 from numpyro.distributions import constraints
 
+from dpjax.adapters.numpyro.certain import with_ends
 from dpjax.adapters.numpyro.form import expand_as
 from dpjax.adapters.numpyro.shared import share_counts
 from dpjax.base import Array, Key
@@ -196,7 +197,11 @@ FAMILIES: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (dist.Weibull, float_weibull),
     (dist.Kumaraswamy, float_kumaraswamy),
     (dist.Pareto, float_pareto),
-    ((dist.Poisson, dist.GammaPoisson, dist.ZeroInflatedProbs), share_counts),
+    (
+        (dist.Poisson, dist.GammaPoisson, dist.ZeroInflatedProbs),
+        lambda distribution: with_ends(share_counts(distribution)),
+    ),
+    ((dist.BernoulliProbs, dist.BinomialProbs, dist.GeometricProbs), with_ends),
 )
 """Families with a shape parameter, or of counts, and their replacements, also for subclasses such as Chi2 of Gamma."""
 

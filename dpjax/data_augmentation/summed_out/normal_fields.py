@@ -5,18 +5,21 @@ a covariate that is missing, or was released with Gaussian noise. The integral o
 slope and the curvature at any place.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import log, pi
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from dpjax._util.degree import degrees_in
 from dpjax._util.pytree import static
+from dpjax._util.squares import replace_squares
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.summed_out.terms import Terms
 from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics import proper_density
+from dpjax.numerics.pivoted import Triangle, triangularize
 from dpjax.release import Microdata
 
 __all__ = ["NormalFields", "are_normal"]
@@ -47,24 +50,21 @@ class NormalFields(Terms):
         """See `Terms`."""
 
         def log_density(parameters: Parameters) -> Array:
-            centre, _, scales = self._normal(model, parameters)
-            volume = sum(
-                jnp.where(hidden, log(2 * pi) - jnp.log(scale), 0.0)
-                for hidden, scale in zip(self._hidden(), scales, strict=True)
-            )
-            return proper_density(self._density(model, parameters)(centre) + volume / 2)
+            highest, _, triangle = self._normal(model, parameters)
+            volume = sum(jnp.where(hidden, log(2 * pi), 0.0) for hidden in self._hidden())
+            return proper_density(highest + volume / 2 - jnp.sum(jnp.log(jnp.abs(triangle.pivots)), axis=0))
 
         return log_density
 
     def draw(self, key: Key, model: Model, parameters: Parameters, rows: Array) -> Records:
         """See `Terms`."""
-        centre, factor, scales = self._normal(model, parameters)
-        noise = [
-            jnp.where(hidden, 1 / jnp.sqrt(scale), 0.0)[rows] * jax.random.normal(each, rows.shape, scale.dtype)
-            for each, hidden, scale in zip(jax.random.split(key, len(scales)), self._hidden(), scales, strict=True)
-        ]
-        moved = solve_upper([[entry[rows] for entry in row] for row in factor], noise)
-        drawn = {name: mean[rows] + off for name, mean, off in zip(self.fields, centre, moved, strict=True)}
+        _, right, triangle = jax.tree.map(lambda leaf: leaf[..., rows], self._normal(model, parameters))
+        steps = triangle.solve(right + jax.random.normal(key, right.shape, right.dtype))
+        start, hidden = self._start(), self._hidden()
+        drawn = {
+            name: jnp.where(own[rows], place[rows] + step, place[rows])
+            for name, own, place, step in zip(self.fields, hidden, start, steps, strict=True)
+        }
         return jax.tree.map(lambda leaf: leaf[rows], self.known) | drawn
 
     def _density(self, model: Model, parameters: Parameters) -> Callable[[Numbers], Array]:
@@ -88,18 +88,24 @@ class NormalFields(Terms):
             values.append(value)
         return tuple(values)
 
-    def _normal(self, model: Model, parameters: Parameters) -> tuple[Numbers, list[list[Array]], list[Array]]:
-        """The mean of the Normal distribution, and the factors L and D of its precision L D L'."""
+    def _held(self, inside: Array, dtype: Any) -> list[Array]:
+        """Equations [1, f, m] by which exact values stay where they are."""
+        places = [place for place, name in enumerate(self.fields) if name in self.release.exact]
+        units = jnp.eye(len(self.fields), dtype=dtype)
+        return [jnp.where(inside[place][None], 0, units[place][:, None])[None] for place in places]
+
+    def _normal(self, model: Model, parameters: Parameters) -> tuple[Array, Array, Triangle]:
+        """The largest log-density [m], and R and y where the Normal numbers less `_start` are R⁻¹ (y + noise)."""
         start, hidden = self._start(), self._hidden()
-        slope, precision = expand(self._density(model, parameters), start)
-        slope = [jnp.where(own, entry, 0.0) for own, entry in zip(hidden, slope, strict=True)]
-        for i, row in enumerate(precision):
-            for j, entry in enumerate(row):
-                precision[i][j] = jnp.where(hidden[i] & hidden[j], entry, float(i == j))
-        factor, scales = factorize(precision)
-        scaled = [entry / scale for entry, scale in zip(solve_lower(factor, slope), scales, strict=True)]
-        steps = solve_upper(factor, scaled)
-        return tuple(place + step for place, step in zip(start, steps, strict=True)), factor, scales
+        rest, slope, matrix, residuals = expand(self._density(model, parameters), start)
+        inside = jnp.stack(hidden)
+        triangle = triangularize(
+            jnp.concatenate([jnp.where(inside[None], matrix, 0), *self._held(inside, matrix.dtype)]),
+            jnp.concatenate([-residuals, *(jnp.zeros_like(rest)[None] for _ in self.release.exact)]),
+        )
+        tilt = triangle.solve_transposed(jnp.where(inside, slope, 0))
+        raised = jnp.sum(tilt * (tilt / 2 + triangle.right), axis=0)
+        return rest - triangle.rest / 2 + raised, triangle.right + tilt, triangle
 
 
 def log_density_of(
@@ -128,49 +134,43 @@ def are_normal(model: Model, release: Microdata, hidden: dict[str, jax.ShapeDtyp
     def density(numbers: Numbers, parameters: Parameters, records: Records) -> Array:
         return log_density_of(model, parameters, release, release.hold(records), tuple(hidden), numbers)
 
-    return degrees_in(density, numbers, parameters, records)[0] == 2
+    def find_squared(numbers: Numbers, *others: Any) -> list[Any]:
+        return replace_squares(lambda numbers: density(numbers, *others), numbers, None)[1]
+
+    if degrees_in(density, numbers, parameters, records)[0] != 2:
+        return False
+    squared = jax.eval_shape(find_squared, numbers, parameters, records)
+    return all(leaf is not None and record_axis(leaf, release.n) is not None for leaf in squared)
 
 
-def expand(density: Callable[[Numbers], Array], start: Numbers) -> tuple[list[Array], list[list[Array]]]:
-    """The slope, and the negative curvature, of the log-densities of independent records in numbers of their own."""
-    places = range(len(start))
+def expand(density: Callable[[Numbers], Array], start: Numbers) -> tuple[Array, Array, Array, Array]:
+    """The log-densities of independent records as ``rest + slope x - |matrix x + residuals|² / 2`` at `start` plus x.
 
-    def slopes(numbers: Numbers) -> list[Array]:
-        return [jax.jvp(density, (numbers,), (unit(place, numbers),))[1] for place in places]
+    They are a rest [m], a slope [f, m], a matrix [k, f, m] and residuals [k, m]: the numbers whose squares the program
+    of the density adds up, each in its own standard deviations.
+    """
+    squared = jax.eval_shape(lambda numbers: replace_squares(density, numbers, None)[1], start)
+    nothing = [jnp.zeros(leaf.shape, leaf.dtype) for leaf in squared]
+    (rest, bases), move = jax.linearize(lambda numbers: replace_squares(density, numbers, nothing), start)
+    slopes, turns = zip(*(move(unit(place, start)) for place in range(len(start))), strict=True)
+    (factors,) = jax.vjp(lambda squares: replace_squares(density, start, squares)[0], nothing)[1](jnp.ones_like(rest))
+    # A factor of 0 is that of what is missing.
+    scales = [jnp.where(each == 0, 0.0, jnp.sqrt(-2 * jnp.where(each == 0, -0.5, each))) for each in factors]
 
-    columns = [jax.jvp(slopes, (start,), (unit(place, start),))[1] for place in places]
-    return slopes(start), [[-columns[j][i] for j in places] for i in places]
+    def as_rows(leaves: Sequence[Array]) -> Array:
+        scaled = [scale * leaf for scale, leaf in zip(scales, leaves, strict=True)]
+        parts = [jnp.moveaxis(leaf, record_axis(leaf, len(rest)) or 0, -1) for leaf in scaled]
+        return jnp.concatenate([part.reshape(-1, len(rest)) for part in parts])
+
+    return rest, jnp.stack(slopes), jnp.stack([as_rows(turn) for turn in turns], axis=1), as_rows(bases)
+
+
+def record_axis(leaf: Any, count: int) -> int | None:
+    """The axis of what is squared that is that of the records; None if that is not clear."""
+    found = [axis for axis, size in enumerate(leaf.shape) if size == count]
+    return found[0] if len(found) == 1 else None
 
 
 def unit(place: int, numbers: Numbers) -> Numbers:
     """Ones in one of the fields and zeros elsewhere."""
     return tuple(jnp.full_like(leaf, float(place == other)) for other, leaf in enumerate(numbers))
-
-
-def factorize(matrix: list[list[Array]]) -> tuple[list[list[Array]], list[Array]]:
-    """The lower triangular L with ones on its diagonal, and the diagonal D, of matrices L D L'."""
-    size = range(len(matrix))
-    factor = [[jnp.full_like(entry, float(i == j)) for j, entry in enumerate(row)] for i, row in enumerate(matrix)]
-    scales: list[Array] = []
-    for j in size:
-        scales.append(matrix[j][j] - sum(factor[j][k] ** 2 * scales[k] for k in range(j)))
-        for i in range(j + 1, len(matrix)):
-            within = sum(factor[i][k] * factor[j][k] * scales[k] for k in range(j))
-            factor[i][j] = (matrix[i][j] - within) / scales[j]
-    return factor, scales
-
-
-def solve_lower(factor: list[list[Array]], right: list[Array]) -> list[Array]:
-    """The solution of L x = b."""
-    found: list[Array] = []
-    for i, entry in enumerate(right):
-        found.append(entry - sum(factor[i][k] * found[k] for k in range(i)))
-    return found
-
-
-def solve_upper(factor: list[list[Array]], right: list[Array]) -> list[Array]:
-    """The solution of L' x = b."""
-    found = list(right)
-    for i in reversed(range(len(right))):
-        found[i] = right[i] - sum(factor[k][i] * found[k] for k in range(i + 1, len(right)))
-    return found

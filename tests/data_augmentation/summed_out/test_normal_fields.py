@@ -1,5 +1,7 @@
 """Real fields that are Normal together, and counts among trials of their own: against SciPy, which shares no code."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -81,6 +83,68 @@ def test_slopes_and_curvatures_are_those_of_the_closed_form(model):
         with jax.numpy_dtype_promotion("standard"):  # as NumPyro has it
             expected = order(by_hand)(0.5)
         np.testing.assert_allclose(found, expected, rtol=1e-3)
+
+
+CHAIN_NOISE = 1.0
+CHAIN_GAPS = np.array([[0, 0, 0, 0], [0, 1, 1, 1], [0, 0, 1, 1], [0, 0, 1, 0], [1, 0, 0, 0], [0, 0, 0, 0]], bool)
+"""Who misses which of four fields: what is left of a record are one to four of them."""
+
+NEAR = np.random.default_rng(2).normal(1.0, 1.5, 6)
+CHAIN_VALUES = np.stack([NEAR, -20 * NEAR - 0.3, -10 * NEAR + 0.1, 10 * NEAR + 0.1], axis=1)
+CHAIN_VALUES = (CHAIN_VALUES + np.random.default_rng(3).normal(size=(6, 4))).astype(np.float32).astype(float)
+
+
+def long_chain(n, a=None, b=None, c=None, d=None):
+    mean, slope = numpyro.sample("mean", dist.Normal(0.0, 5.0)), numpyro.sample("slope", dist.Normal(0.0, 9.0))
+    log_sd = numpyro.sample("log_sd", dist.Normal(0.0, 3.0))
+    sd = jnp.exp(log_sd)
+    with numpyro.plate("people", n):
+        a = numpyro.sample("a", dist.Normal(mean, 1.5), obs=a)
+        b = numpyro.sample("b", dist.Normal(slope * a - 0.3, sd), obs=b)
+        c = numpyro.sample("c", dist.Normal(0.5 * b + 0.25, 0.5 * sd), obs=c)
+        numpyro.sample("d", dist.Normal(c - slope * a, 0.5), obs=d)
+
+
+def of_chain(mean: float, slope: float, log_sd: float) -> np.longdouble:
+    """The log-density of what is seen of the long chain, in extended precision."""
+    real = np.longdouble
+    step, sd = np.zeros((4, 4), real), np.exp(real(log_sd))
+    step[1, 0], step[2, 1], step[3, 2], step[3, 0] = slope, 0.5, 1, -slope
+    total = np.eye(4, dtype=real) + step + step @ step + step @ step @ step
+    means = total @ np.array([mean, real(-0.3), 0.25, 0])
+    scaled = total * np.array([real(1.5), sd, sd / 2, real(0.5)])
+    covariance = scaled @ scaled.T + np.eye(4, dtype=real) * real(CHAIN_NOISE) ** 2
+    found = real(0)
+    for value, gap in zip(CHAIN_VALUES, CHAIN_GAPS, strict=True):
+        rest, matrix = (value - means)[~gap], covariance[np.ix_(~gap, ~gap)].copy()
+        for _ in range(len(rest)):
+            pivot, column = matrix[0, 0], matrix[0, 1:]
+            found -= (np.log(2 * real(np.pi) * pivot) + rest[0] ** 2 / pivot) / 2
+            rest, matrix = rest[1:] - column * rest[0] / pivot, matrix[1:, 1:] - np.outer(column, column) / pivot
+    return found
+
+
+def test_residuals_far_below_the_noise_keep_their_digits():
+    """Catches digits of float32 that a precision matrix loses where a regression is nearly exact: -inf, and NaN."""
+    model = dpjax.from_numpyro(long_chain, ["a", "b", "c", "d"])
+    fields = {name: (CHAIN_VALUES[:, place], dpjax.Gaussian(CHAIN_NOISE)) for place, name in enumerate("abcd")}
+    gaps = {name: CHAIN_GAPS[:, place] for place, name in enumerate("abcd")}
+    likelihood = dpjax.marginal_likelihood(model, dpjax.Microdata(fields, gaps))
+    evaluate = jax.jit(
+        jax.value_and_grad(lambda at: likelihood(dict(zip(("mean", "slope", "log_sd"), at, strict=True))))
+    )
+    kind = jnp.zeros((), float).dtype
+    eps = float(np.finfo(kind).eps)
+    for slope, sd in itertools.product((-20.0, -0.5, 0.0), (1e-6, 1e-4, 1e-3, 1e-2, 1.0, 1e3)):
+        at = np.array([1.25, slope, np.log(sd)], kind)
+        value, slopes = evaluate(tuple(map(jnp.asarray, at)))
+        expected = of_chain(*at.tolist())
+        np.testing.assert_allclose(value, float(expected), rtol=20 * eps, err_msg=f"{slope}, {sd}")
+        for place, found in enumerate(slopes):
+            off = np.where(np.arange(3) == place, np.longdouble(1e-5), 0)
+            difference = float((of_chain(*(at + off)) - of_chain(*(at - off))) / np.longdouble(2e-5))
+            # Residuals of up to 10⁷ of their deviations take part in the slope.
+            np.testing.assert_allclose(found, difference, rtol=max(1e3 * eps, 1e-7), atol=max(2e4 * eps, 1e-9))
 
 
 def test_an_exact_field_with_gaps_is_as_dense_as_what_was_seen():
