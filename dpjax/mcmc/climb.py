@@ -22,10 +22,12 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density, fit_to_prior
 from dpjax.data_augmentation.problem import Problem
 from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out, thin
+from dpjax.mcmc.modes import Ends, Mode, distinct_modes, far_candidates
 from dpjax.models.programs import jit_model
 from dpjax.models.recentred import Recentred, find_effects
 from dpjax.models.simulation import parameter_shapes
 from dpjax.models.unconstrained import to_vector
+from dpjax.numerics import take_entry
 from dpjax.numerics.linear_algebra import factorize, product
 
 __all__ = ["Ascent", "fit_to", "settle"]
@@ -48,12 +50,36 @@ MOST_CLIMBS = 64
 MOST_TOGETHER = 2**26
 """Most numbers that are summed over at once, for all climbs that an accelerator makes together."""
 
+LONGEST_STEP = 0.3
+"""The longest step by slope and curvature from a mode, in standard deviations: elsewhere the climb has not ended."""
+
 LEAST_CURVATURE = 0.1
 """The least curvature, in units of the prior's precision: directions that curve less are taken to curve so much."""
 
 
+class Climbs(NamedTuple):
+    """What climbs lead to.
+
+    Attributes
+    ----------
+    ends
+        The parameters there [climb, ...].
+    places
+        They in the coordinates of the prior's whitening [climb, p].
+    heights
+        The log-density [climb] there.
+    scores
+        The log-density [climb, candidate] of the candidates.
+    """
+
+    ends: Parameters
+    places: Array
+    heights: Array
+    scores: Array
+
+
 class Ascent(NamedTuple):
-    """What the climbs lead to.
+    """Where chains start, and what is known of the posterior there.
 
     Attributes
     ----------
@@ -65,12 +91,15 @@ class Ascent(NamedTuple):
         The whitening by the curvature at the best of them.
     near
         Parameters [point, ...] near the ends, to which sums are fitted.
+    others
+        The different modes that were found; none if all climbs end at the same.
     """
 
     starts: Parameters
     log_density: Array
     tuning: Tuning
     near: Parameters
+    others: tuple[Mode, ...] = ()
 
 
 @partial(jit_model, static_argnames=("num",))
@@ -93,26 +122,27 @@ def whiten_starts(model: Model, prior: Tuning, initial: Parameters) -> Array:
 @partial(jit_model, static_argnames=("together",))
 def climb_to_modes(
     model: Model, likelihood: MarginalLikelihood, key: Key, prior: Tuning, candidates: Array, together: int | None
-) -> tuple[Parameters, Array]:
-    """The modes [climb, ...] of p(parameters | release), and the log-densities there.
+) -> Climbs:
+    """Climbs on p(parameters | release), each from one of some candidates [climb, candidate, p].
 
-    Each is climbed to from one of some candidates [climb, candidate, p]. So many climbs are made `together`; None
-    makes them one after another.
+    So many climbs are made `together`; None makes them one after another.
     """
     shape_key, choice_key = jax.random.split(key)
     unravel = to_vector(model, model.sample_prior(shape_key))[1]
     target = build_log_density(model, prior, unravel, likelihood.build())
 
-    def rise(given: tuple[Key, Array]) -> tuple[Array, Array]:
+    def rise(given: tuple[Key, Array]) -> tuple[Array, Array, Array]:
         key, candidates = given
-        score = jax.lax.map(target, candidates) / TEMPERATURE
-        return ascend(target, candidates[jnp.argmax(score + jax.random.gumbel(key, score.shape))])
+        scores = jax.lax.map(target, candidates)
+        noise = jax.random.gumbel(key, scores.shape)
+        return *ascend(target, candidates[jnp.argmax(scores / TEMPERATURE + noise)]), scores
 
     keys = jax.random.split(choice_key, len(candidates))
-    modes, densities = jax.lax.map(rise, (keys, candidates), batch_size=together)
-    best = modes[jnp.argmax(jnp.where(jnp.isnan(densities), -jnp.inf, densities))]
-    modes = jnp.where(jnp.isfinite(densities)[:, None], modes, best[None])
-    return jax.vmap(lambda mode: model.constrain(unravel(prior.colour(mode))))(modes), densities
+    places, heights, scores = jax.lax.map(rise, (keys, candidates), batch_size=together)
+    best = places[jnp.argmax(jnp.where(jnp.isnan(heights), -jnp.inf, heights))]
+    places = jnp.where(jnp.isfinite(heights)[:, None], places, best[None])
+    ends = jax.vmap(lambda place: model.constrain(unravel(prior.colour(place))))(places)
+    return Climbs(ends, places, heights, scores)
 
 
 def ascend(target: Callable[[Array], Array], start: Array) -> tuple[Array, Array]:
@@ -131,22 +161,67 @@ def ascend(target: Callable[[Array], Array], start: Array) -> tuple[Array, Array
 
 
 @jit_model
-def whiten_at(
-    model: Model, likelihood: MarginalLikelihood, prior: Tuning, parameters: Parameters
-) -> tuple[Tuning, Parameters]:
-    """The whitening by the curvature at parameters, and the curvatures along the coordinates of each parameter."""
-    vector, unravel = to_vector(model, parameters)
-    place = prior.whiten(vector)
-    slope = jax.grad(build_log_density(model, prior, unravel, likelihood.build()))
-    basis = jnp.eye(place.size, dtype=place.dtype)
-    hessian = jax.lax.map(lambda direction: jax.jvp(slope, (place,), (direction,))[1], basis)
-    curvature = -jnp.nan_to_num(hessian + hessian.T) / 2
-    values, vectors = jnp.linalg.eigh(curvature)
-    scales = 1 / jnp.sqrt(jnp.maximum(values, LEAST_CURVATURE))
-    factor = product(prior.factor, vectors * scales[None])
+def look_around(model: Model, likelihood: MarginalLikelihood, prior: Tuning, ends: Parameters) -> Ends:
+    """The ends [climb, ...] of climbs, with the whitening by the curvature at each, and whether it is a mode."""
+    _, unravel = to_vector(model, jax.tree.map(lambda leaf: leaf[0], ends))
+    target = build_log_density(model, prior, unravel, likelihood.build())
+    slope, basis = jax.grad(target), jnp.eye(prior.location.size, dtype=prior.location.dtype)
     back = jax.scipy.linalg.solve_triangular(prior.factor, basis, lower=True)
-    along = jnp.sum(back * product(curvature, back), axis=0)
-    return Tuning(vector, factorize(product(factor, factor.T)), jnp.ones((), place.dtype)), unravel(along)
+
+    def look(parameters: Parameters) -> tuple[Array, Tuning, Array, Parameters]:
+        vector, _ = to_vector(model, parameters)
+        place = prior.whiten(vector)
+        hessian = jax.lax.map(lambda direction: jax.jvp(slope, (place,), (direction,))[1], basis)
+        curvature = -jnp.nan_to_num(hessian + hessian.T) / 2
+        values, vectors = jnp.linalg.eigh(curvature)
+        scales = 1 / jnp.sqrt(jnp.maximum(values, LEAST_CURVATURE))
+        factor = product(prior.factor, vectors * scales[None])
+        tuning = Tuning(vector, factorize(product(factor, factor.T)), jnp.ones((), place.dtype))
+        step = product(vectors.T, slope(place)) * scales
+        is_mode = (jnp.min(values, initial=jnp.inf) > LEAST_CURVATURE) & (jnp.sum(step**2) < LONGEST_STEP**2)
+        return target(place), tuning, is_mode, unravel(jnp.sum(back * product(curvature, back), axis=0))
+
+    return Ends(ends, *jax.lax.map(look, ends))
+
+
+def find_modes(
+    problem: Problem,
+    prior: Tuning,
+    candidates: Array,
+    climbs: Climbs,
+    highest: Tuning,
+    climb: Callable[[Array], Climbs],
+) -> tuple[Mode, ...]:
+    """The different modes; none if all climbs have led to one, and no candidate far from it is nearly as high.
+
+    Parameters
+    ----------
+    highest
+        The whitening at the highest end.
+    climb
+        ``candidates -> climbs``: further climbs, as many at once.
+    """
+    flat, scores = np.asarray(candidates).reshape(-1, candidates.shape[-1]), np.asarray(climbs.scores).reshape(-1)
+    best, places = float(np.nanmax(climbs.heights)), np.asarray(climbs.places)
+    top, factor = np.asarray(prior.whiten(highest.location)), whitened(prior, highest)
+    heights = np.append(scores, np.full(len(places), best))
+    if not far_candidates(np.concatenate([flat, places]), heights, best, [top], [factor]):
+        return ()
+    look = partial(look_around.unoptimized, problem.model, problem.swept_release, prior)
+    ends = look(climbs.ends)
+    factors = [whitened(prior, take_entry(ends.tuning, place)) for place in range(len(places))]
+    far = far_candidates(flat, scores, best, places, factors)[: len(places)]
+    if far:
+        begin = jnp.asarray(flat[np.resize(far, len(places))])[:, None]
+        more = climb(jnp.broadcast_to(begin, candidates.shape))
+        ends = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), ends, look(more.ends))
+    return distinct_modes(ends)
+
+
+def whitened(prior: Tuning, tuning: Tuning) -> np.ndarray:
+    """The factor [k, k] of a whitening in the coordinates of the prior's."""
+    found: np.ndarray = np.linalg.solve(np.asarray(prior.factor, float), np.asarray(tuning.factor, float))
+    return found
 
 
 def recentre(model: Model, likelihood: MarginalLikelihood) -> Model:
@@ -167,6 +242,13 @@ def rescale(model: Recentred, curvatures: Parameters) -> Recentred:
     """
     shares = {name: 1 - 1 / np.maximum(np.asarray(curvatures[name]), 1) for name in model.powers}
     return replace(model, powers=shares)
+
+
+def standardised_effects(model: Model) -> Model:
+    """The model in the coordinates of the climbs."""
+    if not isinstance(model, Recentred):
+        return model
+    return replace(model, powers=jax.tree.map(jnp.zeros_like, model.powers))
 
 
 @jit_model
@@ -203,22 +285,28 @@ def settle(
         candidates = whiten_starts.unoptimized(
             problem.model, prior, {name: leaf[:num] for name, leaf in initial.items()}
         )
-    climb = climb_to_modes.on_host if likelihood.is_large else climb_to_modes.unoptimized
-    modes, densities = climb(problem.model, likelihood, climb_key, prior, candidates, together)
-    if not np.any(np.isfinite(densities)):
+    program = climb_to_modes.on_host if likelihood.is_large else climb_to_modes.unoptimized
+
+    def climb(candidates: Array) -> Climbs:
+        return program(problem.model, likelihood, climb_key, prior, candidates, together)
+
+    climbs = climb(candidates)
+    if not np.any(np.isfinite(climbs.heights)):
         given = "a release of zero or undefined density at all modes climbed to from the prior"
         remedy = "Check that the model, with parameters from the prior, can give such values. Or pass `initial`."
         fail("release", given, "positive density somewhere", remedy)
-    best = jax.tree.map(lambda leaf: np.asarray(leaf)[np.nanargmax(densities)], modes)
-    tuning, curvatures = whiten_at.unoptimized(problem.model, likelihood, prior, best)
+    best = jax.tree.map(lambda leaf: np.asarray(leaf)[[np.nanargmax(climbs.heights)]], climbs.ends)
+    top = take_entry(look_around.unoptimized(problem.model, likelihood, prior, best), 0)
+    others = find_modes(problem, prior, candidates, climbs, top.tuning, climb)
     if isinstance(problem.model, Recentred):
-        problem = replace(problem, model=rescale(problem.model, curvatures))
-        tuning, _ = whiten_at.unoptimized(problem.model, likelihood, prior, best)
+        problem = replace(problem, model=rescale(problem.model, top.curvatures))
+        top = take_entry(look_around.unoptimized(problem.model, likelihood, prior, best), 0)
     places = np.arange(num_chains) % num
-    starts = jax.tree.map(lambda leaf: leaf[places], modes) if initial is None else initial
-    near = points_near.unoptimized(problem.model, about_key, tuning, modes) if likelihood.is_approximate else modes
-    problem = fit_to(problem, near) if likelihood.is_approximate else replace(problem, likelihood=likelihood)
-    return problem, Ascent(starts, densities, tuning, near)
+    starts = jax.tree.map(lambda leaf: leaf[places], climbs.ends) if initial is None else initial
+    if not likelihood.is_approximate:
+        return replace(problem, likelihood=likelihood), Ascent(starts, climbs.heights, top.tuning, climbs.ends, others)
+    near = points_near.unoptimized(problem.model, about_key, top.tuning, climbs.ends)
+    return fit_to(problem, near), Ascent(starts, climbs.heights, top.tuning, near, others)
 
 
 def fit_to(problem: Problem, parameters: Parameters) -> Problem:

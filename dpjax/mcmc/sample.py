@@ -18,10 +18,12 @@ from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
 from dpjax.data_augmentation.problem import Problem, augment, move_noise, with_records, with_refresh
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.diagnostics.warnings import warn_of_nonfinite
-from dpjax.mcmc.alone import make_run_alone, warn_of_left_out
+from dpjax.mcmc.alone import SearchingRun, make_run_alone, warn_of_left_out
+from dpjax.mcmc.climb import standardised_effects
 from dpjax.mcmc.draws import accepted_per_proposal, drawn_of, fill_gaps
 from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
 from dpjax.mcmc.inputs import check_collect, check_initial, default_initial, read_collect
+from dpjax.mcmc.modes import warn_of_modes
 from dpjax.mcmc.run import Collect, PosteriorRun, has_check, make_schedule, split_key
 from dpjax.mcmc.starts import draw_large, equilibrate, starts_by, tune_by
 from dpjax.mcmc.until import (
@@ -246,6 +248,8 @@ def make_posterior(
     warn_of_nonfinite(info["num_nonfinite"], stacklevel=5, sweeps=run.schedule[-1].thin)
     warn_of_room(problem.release, draws.reported, stacklevel=5)
     warn_of_left_out(info, stacklevel=5)
+    if isinstance(run, SearchingRun) and run.ascent is not None:
+        warn_of_modes(standardised_effects(problem.model), run.ascent.others, draws.parameters, stacklevel=5)
     if not problem.plan.sums_out:
         rates = accepted_per_proposal(to_host(status.chains.accepted), info, status, run.schedule[-1])
         info = {**info, "acceptance_rate_per_record": rates}

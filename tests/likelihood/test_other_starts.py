@@ -1,5 +1,6 @@
 """Climbs from several starts: the highest maximum is taken, and others are told of."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
@@ -66,3 +67,17 @@ def test_the_highest_maximum_of_several_starts_is_taken(start: float, monkeypatc
 def test_starts_are_far_from_each_other() -> None:
     vectors = np.array([[0.0, 0.0], [1.0, 100.0], [-3.0, 0.0], [0.5, 50.0]])
     np.testing.assert_array_equal(other_starts.far_starts(vectors), [[-3.0, 0.0], [1.0, 100.0]])
+
+
+@pytest.mark.x64
+def test_a_climb_that_drifted_to_a_plateau_gives_way_to_a_maximum(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Catches a maximum that is left out as it is within the huge standard errors of a drifting climb."""
+    monkeypatch.setattr(
+        other_starts, "estimate_log_likelihood", lambda key, surface, model, release, vector: (height(vector[0]), 0.01)
+    )
+    surface, settings = Mixed(model=MODEL, release=RELEASE), {"precision": 0.05, "num_steps": 20_000}
+    found = climb(surface, jax.random.key(1), surface.values, np.array([[-5.0]]), None, **settings)
+    flat = replace(found, solution=found.solution._replace(covariance=1e6 * found.solution.covariance))
+    starts = np.array([[5.5]])
+    made, _ = other_starts.compare_starts(jax.random.key(2), surface, MODEL, RELEASE, flat, starts, None, **settings)
+    assert abs(made.vectors[0, 0] - 6) < 1e-3
