@@ -108,9 +108,9 @@ def distinct_modes(ends: Ends) -> tuple[Mode, ...]:
     heights = np.where(np.isfinite(ends.heights), ends.heights, -np.inf)
     if not ends.are_modes[np.argmax(heights)]:
         return ()
-    volumes = np.linalg.slogdet(ends.tuning.factor.astype(float))[1]
+    locations, factors = np.asarray(ends.tuning.location, float), np.asarray(ends.tuning.factor, float)
+    volumes = np.linalg.slogdet(factors)[1]
     logs = np.where(ends.are_modes, heights + volumes, -np.inf)
-    locations, factors = ends.tuning.location, ends.tuning.factor
     kept: list[int] = []
     for place in np.argsort(-logs)[: np.sum(np.isfinite(logs))]:
         if all(distances(locations[one], factors[one], locations[[place]])[0] > APART for one in kept):
