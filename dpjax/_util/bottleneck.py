@@ -63,7 +63,7 @@ def find_bottleneck(function: Callable[..., Any], argument: Any, *others: Any) -
 def candidates(whole: core.Jaxpr, moving: list[Any], varying: list[Any], shape: tuple[int, ...]) -> list[Any]:
     """The real numbers [n] or [] of a program that depend on some of its inputs and not on others, in its order."""
     depending, excluded = reached(whole, moving), reached(whole, varying)
-    made = [var for equation in whole.eqns for var in equation.outvars]
+    made: list[Any] = [var for equation in whole.eqns for var in equation.outvars]
     fits = [var for var in made if var.aval.shape in ((), shape) and var.aval.dtype.kind == "f"]
     return [var for var in fits if var in depending and var not in excluded]
 

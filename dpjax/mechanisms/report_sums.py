@@ -151,7 +151,7 @@ class ReportSums(Mechanism):
         return jnp.clip((ones - self.n * flip) / (keep - flip), 0, self.n)
 
     @property
-    def _probabilities(self) -> tuple[Array, Array]:
+    def _probabilities(self) -> tuple[Any, Any]:
         """The probabilities of a 1 of a person who counts, and of any other."""
         keep, flip = (self.flip + one * (self.keep - self.flip) for one in self.permanent or (1.0, 0.0))
         return keep, flip

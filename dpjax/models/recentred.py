@@ -96,9 +96,15 @@ class Recentred(Model):
 
 COORDINATES = ("unconstrain", "constrain", "log_jacobian")
 
+
+def of_other_model(name: str) -> property:
+    """The member of that name of the other model."""
+    return property(lambda self: getattr(self.model, name))
+
+
 for _name in (*MEMBERS, "record_covariates", "level_names"):
     if _name not in vars(Recentred) and _name != "noncentred":
-        setattr(Recentred, _name, property(lambda self, _name=_name: getattr(self.model, _name)))
+        setattr(Recentred, _name, of_other_model(_name))
 
 
 def standard_coordinates(model: Model) -> Any:

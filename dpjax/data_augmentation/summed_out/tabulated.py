@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
 
+from dpjax._util.bottleneck import Bottleneck
 from dpjax._util.hoist import hoist
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.summed_out.terms import Terms, Windows
@@ -100,8 +101,7 @@ class Tabulated(Terms):
     def _build_numbers(self, model: Model) -> Callable[[Parameters], Array]:
         """``parameters -> [m]``: the number through which they reach each record."""
         name = self.windows.field
-        found = find_predictor(model, self.known, name)
-        assert found is not None, "there was one when the table was made"
+        found = predictor_of(model, self.known, name)
         numbers = hoist(found.before, parameter_shapes(model), self.known[name], self.known)
         return lambda parameters: jnp.broadcast_to(numbers(parameters), self.start.shape)
 
@@ -124,11 +124,18 @@ def evaluate(coefficients: Array, along: Array) -> Array:
     return value + beyond * (slope + beyond * jnp.minimum(bend, 0) / 2)
 
 
+def predictor_of(model: Model, known: Records, field: str) -> Bottleneck:
+    """The number through which the parameters reach each record, where there is one."""
+    found = find_predictor(model, known, field)
+    assert found is not None, "tables are of models with one"
+    return found
+
+
 @jit_model
 def predict(model: Model, windows: Windows, parameters: Parameters) -> Array:
     """The numbers [draw, m] through which parameters [draw, ...] reach the records."""
     known, name = windows.known, windows.field
-    before = find_predictor(model, known, name).before
+    before = predictor_of(model, known, name).before
     return jax.lax.map(lambda one: jnp.broadcast_to(before(one, known[name], known), windows.seen.shape), parameters)
 
 
@@ -197,7 +204,7 @@ def look(model: Model, windows: Windows, places: Array) -> tuple[Array, Array]:
 
 def build_densities(model: Model, known: Records, field: str, numbers: Array) -> Callable[[Array], Array]:
     """``η [m] -> [w, m]``: the log-density of each record with these numbers [w, m], given η."""
-    found = find_predictor(model, known, field)
+    found = predictor_of(model, known, field)
 
     def weigh(place: Array, numbers: Array, known: Records) -> Array:
         shared = place if found.shape else place[0]
