@@ -34,8 +34,10 @@ class TotalsOfGroups(RecordStatistic):
 
     Examples
     --------
+    >>> import dpjax
     >>> import jax.numpy as jnp
-    >>> group_totals("cases", "state", ["A", "B"])({"cases": jnp.array(4), "state": jnp.array(1)}).tolist()
+    >>> by_state = dpjax.statistics.group_totals("cases", "state", ["A", "B"])
+    >>> by_state({"cases": jnp.array(4), "state": jnp.array(1)}).tolist()
     [0.0, 4.0]
     """
 
@@ -149,7 +151,7 @@ def group_totals(
     Examples
     --------
     >>> import dpjax
-    >>> by_state = group_totals("cases", by="state", levels=["A", "B"])
+    >>> by_state = dpjax.statistics.group_totals("cases", by="state", levels=["A", "B"])
     >>> dpjax.Release({"B": 31, "A": 43}, dpjax.Exact(), by_state, n=3).value.tolist()
     [43.0, 31.0]
     """

@@ -19,7 +19,7 @@ from dpjax.data_augmentation.records.microdata import cross, hidden_fields, spli
 from dpjax.data_augmentation.summed_out.groups import GroupedTerms
 from dpjax.data_augmentation.summed_out.normal_fields import NormalFields, are_normal
 from dpjax.data_augmentation.summed_out.rows import Rows, group_each, group_records
-from dpjax.data_augmentation.summed_out.tabulated import Tabulated, as_double, in_double_precision, tabulate
+from dpjax.data_augmentation.summed_out.tabulated import TabulatedWindows, as_double, in_double_precision, tabulate
 from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, NotSummableError, Terms, Windows
 from dpjax.data_augmentation.summed_out.totals import GroupTotals, check_straight, find_totals, limited
 from dpjax.data_augmentation.summed_out.trees import with_totals
@@ -119,7 +119,7 @@ class MarginalLikelihood(PyTree, Printed):
     def is_shortened(self) -> bool:
         """Whether some numbers of the windows are left out, or the sums are looked up in a table."""
         strides = self.terms.stride if isinstance(self.terms, Windows) else 1
-        return isinstance(self.terms, Tabulated) or bool(np.any(np.asarray(strides) > 1))
+        return isinstance(self.terms, TabulatedWindows) or bool(np.any(np.asarray(strides) > 1))
 
     def tabulated(self, parameters: Parameters) -> "MarginalLikelihood | None":
         """The likelihood by a table about parameters [draw, ...], up to a factor that is constant; see `tabulate`."""

@@ -24,7 +24,7 @@ from dpjax.models.programs import jit_model
 from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics import proper_density
 
-__all__ = ["Tabulated", "as_double", "in_double_precision", "tabulate"]
+__all__ = ["TabulatedWindows", "as_double", "in_double_precision", "tabulate"]
 
 CELLS = 128
 """Pieces of the table of each record."""
@@ -45,7 +45,7 @@ SHORTEST, RATIO = 32, 4
 """Least length of sums for the table, and that of the next longer ones to it: each length is a program."""
 
 
-class Tabulated(Terms):
+class TabulatedWindows(Terms):
     """Records whose density is tabulated in the one number through which the parameters reach each of them.
 
     The log-densities are those of the windows less what they are in the middle of the table, so that their sum is
@@ -151,7 +151,7 @@ def as_double(tree: Any) -> Any:
     return jax.tree.map(lambda x: jnp.asarray(x, float) if jnp.issubdtype(x.dtype, jnp.floating) else x, tree)
 
 
-def tabulate(model: Model, windows: Windows, parameters: Parameters) -> Tabulated | None:
+def tabulate(model: Model, windows: Windows, parameters: Parameters) -> TabulatedWindows | None:
     """The table around what parameters [draw, ...] lead to; None if they reach records by more than one number.
 
     It is also None if there is no density at some place of the table.
@@ -176,7 +176,7 @@ def tabulate(model: Model, windows: Windows, parameters: Parameters) -> Tabulate
         return None
     log_left_out = np.log(np.maximum(np.maximum(left_out[:-1], left_out[1:]), np.finfo(float).tiny))
     nearby = np.repeat(log_left_out, CELLS // (LOOKS - 1), axis=0).T
-    return Tabulated(
+    return TabulatedWindows(
         windows.known, windows, *(jnp.asarray(each, kind) for each in (start, step, np.nan_to_num(pieces), nearby))
     )
 
