@@ -63,7 +63,7 @@ def find_bottleneck(function: Callable[..., Any], argument: Any, *others: Any) -
 def candidates(whole: core.Jaxpr, moving: list[Any], varying: list[Any], shape: tuple[int, ...]) -> list[Any]:
     """The real numbers [n] or [] of a program that depend on some of its inputs and not on others, in its order."""
     depending, excluded = reached(whole, moving), reached(whole, varying)
-    made: list[Any] = [var for equation in whole.eqns for var in equation.outvars]
+    made: list[Any] = [*moving, *(var for equation in whole.eqns for var in equation.outvars)]
     fits = [var for var in made if var.aval.shape in ((), shape) and var.aval.dtype.kind == "f"]
     return [var for var in fits if var in depending and var not in excluded]
 
@@ -75,7 +75,7 @@ def cuts(whole: core.Jaxpr, moving: list[Any], var: Any) -> bool:
 
 def reached(whole: core.Jaxpr, inputs: list[Any], without: Any = None) -> set[Any]:
     """The variables that depend on some inputs, by ways that do not lead through one of them."""
-    found = set(inputs)
+    found = {var for var in inputs if var is not without}
     for equation in whole.eqns:
         if any(not isinstance(atom, core.Literal) and atom in found for atom in equation.invars):
             found |= {var for var in equation.outvars if var is not without}

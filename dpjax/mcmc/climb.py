@@ -44,6 +44,9 @@ NUM_STEPS, FIRST_RATE, LAST_RATE = 300, 0.1, 1e-3
 NUM_ABOUT = 64
 """Normal draws about the best mode, to which sums are fitted."""
 
+SMALL_SLOPE = 4.0
+"""How many standard deviations below its mean the logarithm of a slope may be, for the scale of effects."""
+
 MOST_CLIMBS = 64
 """Most climbs that are made; with more chains some start at the same mode."""
 
@@ -235,13 +238,22 @@ def recentre(model: Model, likelihood: MarginalLikelihood) -> Model:
     return Recentred(model, rows, known, powers, field) if powers else model
 
 
-def rescale(model: Recentred, curvatures: Parameters) -> Recentred:
-    """The model with its effects on scales by the curvatures along standardised effects.
+def rescale(model: Recentred, curvatures: Parameters, near: Parameters) -> Recentred:
+    """The model with its effects on scales by the curvatures along standardised effects, and parameters [point, ...].
 
-    The prior of these has the curvature 1, and the data have the rest. Their share is the power.
+    The prior of these has the curvature 1, and the data have the rest, which grows with the square of the slope. Its
+    share is the power, where the slope is as small as it may be: there NUTS would not get on with a larger one.
     """
-    shares = {name: 1 - 1 / np.maximum(np.asarray(curvatures[name]), 1) for name in model.powers}
-    return replace(model, powers=shares)
+    slopes = measure_slopes.unoptimized(model, near)
+    shrink = {name: np.exp(-2 * SMALL_SLOPE * np.std(np.asarray(logs))) for name, logs in slopes.items()}
+    known = {name: shrink[name] * np.maximum(np.asarray(curvatures[name]) - 1, 0) for name in slopes}
+    return replace(model, powers={name: jnp.asarray(share / (1 + share)) for name, share in known.items()})
+
+
+@jit_model
+def measure_slopes(model: Recentred, near: Parameters) -> dict[str, Array]:
+    """The logarithms of the slopes of all effects at parameters [point, ...]: [point]."""
+    return jax.vmap(lambda one: model.log_slopes(model.unconstrain(one)))(near)
 
 
 def standardised_effects(model: Model) -> Model:
@@ -298,15 +310,15 @@ def settle(
     best = jax.tree.map(lambda leaf: np.asarray(leaf)[[np.nanargmax(climbs.heights)]], climbs.ends)
     top = take_entry(look_around.unoptimized(problem.model, likelihood, prior, best), 0)
     others = find_modes(problem, prior, candidates, climbs, top.tuning, climb)
+    near = points_near.unoptimized(problem.model, about_key, top.tuning, climbs.ends)
     if isinstance(problem.model, Recentred):
-        problem = replace(problem, model=rescale(problem.model, top.curvatures))
+        about = jax.tree.map(lambda leaf: leaf[num:], near)
+        problem = replace(problem, model=rescale(problem.model, top.curvatures, about))
         top = take_entry(look_around.unoptimized(problem.model, likelihood, prior, best), 0)
     places = np.arange(num_chains) % num
     starts = jax.tree.map(lambda leaf: leaf[places], climbs.ends) if initial is None else initial
-    if not likelihood.is_approximate:
-        return replace(problem, likelihood=likelihood), Ascent(starts, climbs.heights, top.tuning, climbs.ends, others)
-    near = points_near.unoptimized(problem.model, about_key, top.tuning, climbs.ends)
-    return fit_to(problem, near), Ascent(starts, climbs.heights, top.tuning, near, others)
+    problem = fit_to(problem, near) if likelihood.is_approximate else replace(problem, likelihood=likelihood)
+    return problem, Ascent(starts, climbs.heights, top.tuning, near, others)
 
 
 def fit_to(problem: Problem, parameters: Parameters) -> Problem:

@@ -59,7 +59,7 @@ class Recentred(Model):
 
     def log_jacobian(self, unconstrained: Parameters) -> Array:
         """The logarithm [] of the determinant of `constrain`."""
-        logs = self._log_slopes(unconstrained)
+        logs = self.log_slopes(unconstrained)
         powers = sum((jnp.sum(power) * logs[name] for name, power in self.powers.items()), start=jnp.zeros(()))
         return self._standard.log_jacobian(self._standardise(unconstrained)) - powers
 
@@ -69,10 +69,10 @@ class Recentred(Model):
 
     def _multiply(self, coordinates: Parameters, sign: int) -> Parameters:
         """Effects among the coordinates, times c(θ) to their powers, or divided by it."""
-        logs = self._log_slopes(coordinates)
+        logs = self.log_slopes(coordinates)
         return {name: coordinates[name] * jnp.exp(sign * power * logs[name]) for name, power in self.powers.items()}
 
-    def _log_slopes(self, coordinates: Parameters) -> dict[str, Array]:
+    def log_slopes(self, coordinates: Parameters) -> dict[str, Array]:
         """The logarithm [] of c(θ) for the effects of each name, which no effect changes."""
         # Whatever they are, and in whichever coordinates: so the derivative of the map is triangular.
         still = coordinates | {name: jnp.zeros_like(coordinates[name]) for name in self.powers}

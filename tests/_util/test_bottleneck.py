@@ -29,7 +29,11 @@ def interacting(parameters, counts, covariate):
     return jnp.sin(parameters["level"] + parameters["slope"] * covariate * counts)
 
 
-@pytest.mark.parametrize(("function", "shape"), [(poisson, (4,)), (shared, ())])
+def own(parameters, counts, covariate):
+    return jnp.square(counts - parameters["level"]) * covariate
+
+
+@pytest.mark.parametrize(("function", "shape"), [(poisson, (4,)), (shared, ()), (own, ())])
 def test_both_parts_together_are_the_function(function, shape):
     """A part that lacks an equation, or takes its inputs in another order, gives other values."""
     found = find_bottleneck(function, SLOPES, COUNTS, COVARIATE)

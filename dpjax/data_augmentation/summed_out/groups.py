@@ -94,6 +94,11 @@ class GroupedTerms(Terms):
         return self.records.is_approximate
 
     @property
+    def hidden_field(self) -> str | None:
+        """That of the records."""
+        return self.records.hidden_field
+
+    @property
     def size(self) -> int:
         """The numbers of all records, and the products of the convolutions."""
         return self.records.size + len(self.leaf) * count_products(self.leaf.shape[1], self.widths)

@@ -51,7 +51,7 @@ class Terms(PyTree, abstract=True):
 
     @property
     def hidden_field(self) -> str | None:
-        """The name of the one hidden field of whole numbers that is summed over a window; None if there is none."""
+        """The name of the one field that is hidden; None if there are several, or there is none."""
         return None
 
     @property
@@ -93,6 +93,11 @@ class Listed(Terms):
     known: Records
     values: Records
     log_released: Array
+
+    @property
+    def hidden_field(self) -> str | None:
+        """See `Terms`."""
+        return next(iter(self.values)) if len(self.values) == 1 else None
 
     @property
     def size(self) -> int:
@@ -338,6 +343,11 @@ class NormalField(Terms):
     known: Records
     released: FieldValues
     seen: Array
+
+    @property
+    def hidden_field(self) -> str:
+        """See `Terms`."""
+        return self.released.field
 
     def build(self, model: Model) -> Callable[[Parameters], Array]:
         """See `Terms`."""
