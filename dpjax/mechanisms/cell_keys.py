@@ -133,7 +133,7 @@ class CellKeys(Mechanism):
 
     def _possible_counts(self, value: Array) -> tuple[Array, Array]:
         """The least and the greatest count [d] that can be published as each number; exchanged if none can."""
-        last, size = len(self._table) - 1, self._table.shape[1]
+        value, last, size = as_floating(value), len(self._table) - 1, self._table.shape[1]
         listed, place = (value >= 0) & (value < size), jnp.clip(value, 0, size - 1).astype(int)
         least, most = (jnp.asarray(end, value.dtype)[place] for end in self._small)
         moves = (np.flatnonzero(self._table[-1]) - last).tolist()

@@ -219,6 +219,10 @@ BAD = {
     "a negative probability": (lambda: CellKeys.from_columns([0, 0], [0, 1], [1.5, -0.5]), "p"),
     "a negative published count": (lambda: KEYS._replace(value=np.array([7, 9, -1, 3])).release(22), "value"),
     "a fraction": (lambda: KEYS._replace(value=np.array([7, 9, 0.5, 3])).release(22), "value"),
+    "a whole number that no count becomes": (
+        lambda: dpjax.LocalRelease(np.array([1]), CellKeys([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), "y"),
+        "values",
+    ),
     "a limit of 0": (lambda: PrimarySuppression(0), "limit"),
     "a limit of nothing": (lambda: PrimarySuppression(None), "limit"),
     "a limit at the least": (lambda: PrimarySuppression(1, least=1), "limit"),

@@ -125,9 +125,10 @@ def fit_windows(
         errors = np.nan_to_num(np.asarray(measure.unoptimized(found.model, terms, parameters), float), nan=np.inf)
         large, worst = errors > most / (4 * n), np.max(errors, axis=0)
         helped = np.isinf(errors) | (errors < LEAST_GAIN * before)
-        if np.sum(worst) <= most or not np.any(large & helped):
-            break  # only rounding errors are left, at worst
-        before, bad = errors, np.any(large, axis=0)
+        # Otherwise only rounding errors are left, which grow with the window.
+        before, bad = errors, np.any(large & helped, axis=0)
+        if np.sum(worst) <= most or not np.any(bad):
+            break
         decay = np.where(bad, decay + np.log(np.where(bad, worst, most)) - np.log(most / (8 * n)), decay)
         reach, wider = wider.where(bad, reach), wider.wider(found.least)
     return finish(windows) if terms is None else terms

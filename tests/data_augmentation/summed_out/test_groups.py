@@ -16,6 +16,7 @@ import dpjax
 from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.summed_out import trees
 from dpjax.data_augmentation.summed_out.groups import GroupedTerms
+from dpjax.data_augmentation.summed_out.likelihood import totals_beside
 
 STATE = np.array([0, 1, 0, 1, 0, 0])
 
@@ -205,6 +206,30 @@ def test_windows_that_are_too_small_are_reported(model):
     assert off > 0.01
     assert np.expm1(off) < float(cut.left_out(at(1.0))) < 1e4
     assert float(whole.left_out(at(1.0))) < 1e-6
+
+
+FAR_TOTALS: dict[str, Any] = {
+    "real": (dpjax.Gaussian(1.5), [21.3, 9_000.2], 0.02),
+    "whole": (dpjax.DiscreteLaplace(3.0), [23.0, -2.0], 0.0),
+    "modulo": (dpjax.mechanisms.Modulo(dpjax.DiscreteLaplace(0.5), 4096), [4_090.0, 7.0], 1e-6),
+    "bins": (dpjax.mechanisms.Coarsened.bins([0, 7_000, 7_003, 9_000]), [1.0, 3.0], 0.0),
+    "both": (
+        dpjax.mechanisms.Independent((dpjax.mechanisms.RandomRounding(5), dpjax.Laplace(20.0)), sizes=(1, 1)),
+        [10.0, 30.0],
+        0.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FAR_TOTALS)
+def test_bounds_of_totals_hold_for_sums_however_far(model, kind):
+    """Catches bounds from a look around the released total: the sums that a bin stands for are 7,000 away."""
+    channel, values, most = FAR_TOTALS[kind]
+    totals = totals_beside(model, beside(LOCAL["noisy"][0], values, channel).microdata)
+    largest = np.max(totals.log_density(np.zeros(2), 10_000), axis=1)
+    above = totals.largest() - largest
+    assert np.all(above > -1e-5)
+    assert np.all(above < most + 1e-5)
 
 
 def answers(group=None, y=None):
