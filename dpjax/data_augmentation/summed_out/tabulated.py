@@ -170,14 +170,15 @@ def tabulate(model: Model, windows: Windows, parameters: Parameters) -> Tabulate
         shares, left_out = look.unoptimized(model, exact, start + step * np.linspace(0, CELLS, LOOKS)[:, None])
         knots = start + step * np.arange(CELLS + 1)[:, None]
         derivatives = sum_at_knots(model, exact, knots, np.asarray(shares) > -NEGLIGIBLE)
+    derivatives = np.where(np.asarray(windows.seen)[:, None], derivatives, 0.0)
+    if not np.all(np.isfinite(derivatives)):
+        return None
     pieces = polynomials(derivatives * step[:, None] ** np.arange(3))
     pieces[..., 0] -= pieces[:, CELLS // 2, :1]
-    if not np.all(np.isfinite(pieces[np.asarray(windows.seen)])):
-        return None
     log_left_out = np.log(np.maximum(np.maximum(left_out[:-1], left_out[1:]), np.finfo(float).tiny))
     nearby = np.repeat(log_left_out, CELLS // (LOOKS - 1), axis=0).T
     return TabulatedWindows(
-        windows.known, windows, *(jnp.asarray(each, kind) for each in (start, step, np.nan_to_num(pieces), nearby))
+        windows.known, windows, *(jnp.asarray(each, kind) for each in (start, step, pieces, nearby))
     )
 
 

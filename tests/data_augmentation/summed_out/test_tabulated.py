@@ -39,6 +39,12 @@ RELEASE = dpjax.LocalRelease(RELEASED, dpjax.DiscreteLaplace(SCALE), "y")
 NEAR = {"level": jnp.linspace(-0.1, 0.1, 5)}
 
 
+def direct(y: Any = None) -> None:
+    mean = numpyro.sample("mean", dist.LogNormal(4.0, 1.0))
+    with numpyro.plate("areas", 4):
+        numpyro.sample("y", dist.Poisson(mean), obs=y)
+
+
 @pytest.fixture(scope="module")
 def both() -> Any:
     whole = dpjax.marginal_likelihood(MODEL, RELEASE, NEAR)
@@ -82,6 +88,13 @@ def test_beyond_the_table_all_may_be_left_out(both):
 def test_two_numbers_have_no_table():
     model = dpjax.from_numpyro(dispersed, records=["y"], offset=OFFSET)
     near = NEAR | {"size": jnp.full(5, 10.0)}
+    assert dpjax.marginal_likelihood(model, RELEASE, near).tabulated(near) is None
+
+
+def test_where_no_density_is_there_is_no_table():
+    """Catches a table with holes, and a warning of NumPy about them: about wide draws it reaches to negative means."""
+    near = {"mean": jnp.array([10.0, 100.0, 300.0])}
+    model = dpjax.from_numpyro(direct, records=["y"])
     assert dpjax.marginal_likelihood(model, RELEASE, near).tabulated(near) is None
 
 
