@@ -1,6 +1,5 @@
 """Prior-predictive importance sampling: a reference for Markov chains, and fast if the noise is large."""
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,6 +11,7 @@ import scipy
 
 from dpjax._util.spelling import takes_num_draws
 from dpjax._util.validation import check_count, check_key, fail
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.problem import draw_number
 from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out, try_sum_out
@@ -162,13 +162,13 @@ def importance_sample(
     broken = ~(log_weights < np.inf)
     if np.any(broken):
         text = f"{np.sum(broken)} of {num_samples} draws have a non-finite density of the release"
-        warnings.warn(f"{text}; they get weight 0. Check the model's records there.", stacklevel=2)
+        warn_at_the_call(f"{text}; they get weight 0. Check the model's records there.")
     log_weights = np.where(broken, -np.inf, log_weights).astype(float)
     if np.all(log_weights == -np.inf):
         remedy = "Check the units of the value, mechanism and statistic; or use dpjax.sample."
         fail("release", f"a value of zero density in all of {num_samples} draws", "positive density in some", remedy)
     if left_out > MOST_LEFT_OUT:
-        warnings.warn(f"{in_words(left_out)} at some draws. Use dpjax.sample(imputation=dpjax.imwg()).", stacklevel=2)
+        warn_at_the_call(f"{in_words(left_out)} at some draws. Use dpjax.sample(imputation=dpjax.imwg()).")
     return replace(weighted_sample(draws, log_weights), labels=labels)
 
 
@@ -239,7 +239,7 @@ def weighted_sample(draws: dict[str, np.ndarray], log_weights: np.ndarray) -> Im
     khat = pareto_khat(log_weights)
     if khat > MAX_KHAT:
         text = f"Pareto k-hat is {khat:.2f}, above {MAX_KHAT}, and the effective sample size {effective:.0f} of {size}"
-        warnings.warn(f"{text}: do not trust the estimates. Draw more, or use dpjax.sample.", stacklevel=3)
+        warn_at_the_call(f"{text}: do not trust the estimates. Draw more, or use dpjax.sample.")
     error = float(np.sqrt(max(1 / effective - 1 / size, 0.0)))
     return ImportanceSample(draws, normalised, effective, khat, float(log_total - np.log(size)), error)
 

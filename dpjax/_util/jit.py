@@ -12,6 +12,7 @@ from typing import Any
 import jax
 
 from dpjax._util.host import on_host, once_on_cpu
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail, is_traced
 
 __all__ = [
@@ -151,6 +152,7 @@ def compile_quietly(lowered: Any) -> None:
         lowered.compile()
 
 
+@names_arguments
 def enable_compilation_cache() -> Path:
     """Keep compiled programs on disk, so that later Python processes find them, and return the folder.
 

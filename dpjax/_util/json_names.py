@@ -3,13 +3,14 @@
 from dataclasses import fields
 from typing import Any, ClassVar, Self
 
+from dpjax._util.printing import ShownByEnds
 from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import fail
 
 __all__ = ["JsonNamed"]
 
 
-class JsonNamed(NamesArguments):
+class JsonNamed(ShownByEnds, NamesArguments):
     """A class with a name in JSON text: ``json_name``, which its subclasses do not inherit, as they may differ.
 
     A family of such classes, such as all mechanisms, has a dictionary ``by_json_name`` of its own.

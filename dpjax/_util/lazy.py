@@ -64,7 +64,15 @@ def implemented_by(path: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
         @wraps(method)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            bound = arguments_of(*args, **kwargs)
+            try:
+                bound = arguments_of(*args, **kwargs)
+            except TypeError:
+                from dpjax._util.spelling import check_names  # for an error alone
+
+                check_names(
+                    method.__name__, tuple(signature(method).parameters.values())[1:], len(args) - 1, set(kwargs)
+                )
+                raise
             bound.apply_defaults()
             result: R = getattr(import_module(module), name)(*bound.args, **bound.kwargs)
             return result

@@ -10,15 +10,13 @@ import numpy as np
 from jax.dtypes import canonicalize_dtype
 from jax.tree_util import GetAttrKey, register_pytree_with_keys
 
+from dpjax._util.printing import MOST_SHOWN
 from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import fail
 
 __all__ = ["Given", "PyTree", "frozen_pytree", "shapes_of", "signature", "static"]
 
 Node = TypeVar("Node")
-
-MOST_SHOWN = 16
-"""The most entries of an array that the `repr` of a pytree shows."""
 
 
 def static(default: Any = MISSING) -> Any:

@@ -36,6 +36,7 @@ OTHER_NAMES |= dict.fromkeys(("tune", "warmup", "burn_in"), "num_warmup")
 """Usual names of arguments that have another one here, and look nothing like it."""
 
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+PLACED = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
 class NamesArguments:
@@ -109,7 +110,20 @@ def check_names(callee: str, parameters: tuple[inspect.Parameter, ...], number: 
         meant = nearest(unknown[0], names)
         remedy = f"Write {meant}." if meant else f"See help({callee})."
         fail(unknown[0], "a value", f"one of {callee}'s arguments: {', '.join(names)}", remedy, error=TypeError)
-    by_place = [one.name for one in expected if one.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD][:number]
+    places = [one.name for one in parameters if one.kind in PLACED]
+    if number > len(places) and not any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in parameters):
+        given_places = f"{number} arguments by their place"
+        remedy = "Name the others." if len(names) > len(places) else f"See help({callee})."
+        fail(callee, given_places, f"at most {len(places)}: {', '.join(places)}", remedy, error=TypeError)
+    by_place = places[:number]
+    if twice := [name for name in by_place if name in given]:
+        fail(
+            twice[0],
+            "two values, by its place and by its name",
+            "one",
+            f"{callee} takes {', '.join(names)}.",
+            error=TypeError,
+        )
     missing = [one.name for one in expected if one.default is one.empty and one.name not in {*by_place, *given}]
     if missing:
         fail(missing[0], "nothing", "a value", f"{callee} takes {', '.join(names)}.", error=TypeError)

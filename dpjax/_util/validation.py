@@ -60,7 +60,18 @@ def is_refusal(error: BaseException) -> bool:
 
 def is_traced(*values: Any) -> bool:
     """Whether a value is abstract, because a program is being traced, and cannot be checked."""
-    return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
+    try:
+        return any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
+    except ValueError:  # a dict whose names cannot be sorted, such as 1 and "a", is nothing that JAX traces
+        return False
+
+
+def leaves_of(argument: str, tree: Any, remedy: str) -> list[Any]:
+    """The leaves of a pytree, None among them, or an error if names in a dict, such as 1 and "a", have no order."""
+    try:
+        return jax.tree.leaves(tree, is_leaf=lambda leaf: leaf is None)
+    except ValueError:
+        return fail(argument, describe(tree), "a pytree named by texts", remedy)
 
 
 def is_tracing() -> bool:
@@ -89,7 +100,7 @@ def read_numbers(argument: str, value: Any, expected: str, remedy: str) -> np.nd
         is_key = isinstance(value, jax.Array) and jax.numpy.issubdtype(value.dtype, jax.dtypes.prng_key)
         given = "rows of unequal length" if isinstance(value, (list, tuple)) else summarize_error(error)
         fail(argument, "PRNG keys" if is_key else given, expected, remedy)
-    if array.dtype.kind in "biuf":
+    if array.dtype.kind in "biuf" and array.dtype.char != "g":  # JAX has no longer type than float64
         return array
     is_array = isinstance(value, (str, list, tuple)) or hasattr(value, "__array__")
     given = f"an array of {array.dtype}" if is_array else f"{describe(value)} of type {type(value).__name__}"
@@ -98,7 +109,8 @@ def read_numbers(argument: str, value: Any, expected: str, remedy: str) -> np.nd
 
 def check_floats(argument: str, value: Any) -> None:
     """Raise unless `value` is an array of floats, traced or not."""
-    if not (isinstance(value, (jax.Array, np.ndarray)) and jax.numpy.issubdtype(value.dtype, np.floating)):
+    is_array = isinstance(value, (jax.Array, np.ndarray)) and not isinstance(value, np.ma.MaskedArray)
+    if not (is_array and jax.numpy.issubdtype(value.dtype, np.floating) and value.dtype.char != "g"):
         fail(argument, describe(value), "an array of floats", "Pass a floating JAX array.", error=TypeError)
 
 

@@ -1,6 +1,5 @@
 """Accuracy of the normal approximation: the error of quadrature and the skewness of the sum."""
 
-import warnings
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from dpjax._util.jit import jit_unoptimized
 from dpjax._util.validation import fail
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.density import release_noise
 from dpjax.clt.moments import Source, build_missing, build_moments, is_small
@@ -178,7 +178,7 @@ def cumulants(contributions: Array) -> tuple[Array, Array]:
     return jnp.mean(second, axis=0), jnp.mean(third, axis=0)
 
 
-def warn_of_skewness(skewness: np.ndarray, stacklevel: int) -> None:
+def warn_of_skewness(skewness: np.ndarray) -> None:
     """Warn if a coordinate's skewness is too large for the normal approximation."""
     worst = int(np.argmax(skewness))
     if not skewness[worst] > MAX_SKEWNESS:
@@ -189,4 +189,4 @@ def warn_of_skewness(skewness: np.ndarray, stacklevel: int) -> None:
         f"what depends on it may be {50 * skewness[worst] ** 2:.0f} % too large. Use dpjax.sample, which is exact, or "
         "check with dpjax.sampler_tests.invariance_test."
     )
-    warnings.warn(message, stacklevel=stacklevel + 1)
+    warn_at_the_call(message)

@@ -131,7 +131,7 @@ def sample_clt(
         source = check_inputs(key, model, release, (num_chains, num_warmup, num_samples), num_points, progress)
         size = Size(num_chains, num_warmup, num_samples, num_points or default_points(source))
         drawn = draw_chains(key, model, release, source, size, bar, choose_mesh(devices, num_chains))
-    interrupted = is_interrupted("sample_clt", drawn.run, drawn.status, None, stacklevel=3)
+    interrupted = is_interrupted("sample_clt", drawn.run, drawn.status, None)
     return report(drawn, release, interrupted)
 
 
@@ -176,7 +176,7 @@ def report(drawn: Drawn, release: Release, interrupted: bool) -> Posterior:
             check_errors(errors, num_points, name_of(release.statistic))
             info["quadrature_error"] = np.asarray(errors)
         info["skewness"] = measure_skewness(drawn.key, run.model, run.release, run.simulated, some)
-    warn_of_skewness(info["skewness"], stacklevel=4)
+    warn_of_skewness(info["skewness"])
     return Posterior(
         draws={**draws.parameters, **draws.derived},
         info=info,

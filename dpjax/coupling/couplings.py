@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax.typing import ArrayLike
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_floats, check_function, check_key, check_number, fail
 from dpjax.base import Array, Key
 from dpjax.numerics import decision_uniforms, select_weight, tree_where
@@ -27,6 +28,7 @@ Sampler = Callable[[Key, int], Any]
 LogDensity = Callable[[Any], Array]
 
 
+@names_arguments
 def categorical(key: Key, log_p: Array, log_q: Array) -> tuple[Array, Array, Array]:
     """Indices x ∝ exp(log_p), y ∝ exp(log_q) and whether they are the same; P(same) = Σ min(p, q).
 
@@ -51,6 +53,7 @@ def categorical(key: Key, log_p: Array, log_q: Array) -> tuple[Array, Array, Arr
     check_key("key", key)
     for name, value in {"log_p": log_p, "log_q": log_q}.items():
         check_floats(name, value)
+        check_shape(name, value, (log_p.size,))
     (x, _), (y, _) = couple_indices(jax.random.uniform(key, (), log_p.dtype), log_p, log_q)
     return x, y, x == y
 
@@ -117,6 +120,7 @@ def split_residual(rest: Array, priority: Array, level: Array) -> tuple[Array, A
     return jnp.where(inside, leading, rest - leading), within
 
 
+@names_arguments
 def maximal(
     key: Key,
     sample_p: Callable[[Key], Any],
@@ -255,6 +259,7 @@ def assign(accepted: Array, waiting: Array) -> tuple[Array, Array]:
     return order[jnp.maximum(rank, 0)], waiting & (rank < jnp.sum(accepted))
 
 
+@names_arguments
 def reflection_maximal(key: Key, mean_p: Array, mean_q: Array, factor: Array) -> tuple[Array, Array, Array]:
     """A pair x ~ N(mean_p, L Lᵀ), y ~ N(mean_q, L Lᵀ) [k] and whether they are one draw; P(same) = 1 − TV.
 
@@ -283,6 +288,7 @@ def reflection_maximal(key: Key, mean_p: Array, mean_q: Array, factor: Array) ->
     check_key("key", key)
     for name, value in {"mean_p": mean_p, "mean_q": mean_q, "factor": factor}.items():
         check_floats(name, value)
+        check_shape(name, value, (mean_p.size,) * (1 + (name == "factor")))
     normal_key, uniform_key = jax.random.split(key)
     normal = jax.random.normal(normal_key, mean_p.shape, mean_p.dtype)
     return reflect(normal, decision_uniforms(uniform_key, (), mean_p.dtype), mean_p, mean_q, factor)
@@ -301,6 +307,7 @@ def reflect(normal: Array, uniform: Array, mean_p: Array, mean_q: Array, factor:
     return x, jnp.where(same, x, mean_q + product(factor, reflected)), same
 
 
+@names_arguments
 def common_uniform(uniform: Array, log_p: Array, log_q: Array) -> tuple[Array, Array, Array]:
     """Two events [] of log-probabilities log_p and log_q decided by one uniform, and whether they agree.
 
@@ -325,6 +332,15 @@ def common_uniform(uniform: Array, log_p: Array, log_q: Array) -> tuple[Array, A
     """
     for name, value in {"uniform": uniform, "log_p": log_p, "log_q": log_q}.items():
         check_floats(name, value)
+        if value.ndim:  # several uniforms at once
+            check_shape(name, value, uniform.shape)
     log_uniform = jnp.log(uniform)
     x, y = log_uniform < log_p, log_uniform < log_q
     return x, y, x == y
+
+
+def check_shape(argument: str, value: Array, shape: tuple[int, ...]) -> None:
+    """Raise unless an array has the shape that follows from the first argument."""
+    if value.shape != shape or 0 in shape:
+        remedy = "Map the function over more with jax.vmap."
+        fail(argument, f"shape {list(value.shape)}", f"shape {list(shape)}, without a 0", remedy)

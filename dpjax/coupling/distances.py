@@ -7,7 +7,15 @@ import jax
 import numpy as np
 import scipy
 
-from dpjax._util.validation import check_array, check_count, check_generator, check_positive_number, fail
+from dpjax._util.spelling import names_arguments
+from dpjax._util.validation import (
+    check_array,
+    check_count,
+    check_generator,
+    check_positive_number,
+    fail,
+    leaves_of,
+)
 from dpjax.base import Records
 from dpjax.numerics import leading_size, take_entry
 
@@ -40,6 +48,7 @@ class Distance:
     standard_error: float
 
 
+@names_arguments
 def wasserstein(first: Records, second: Records) -> float:
     """W₂ between two multisets of n records, exactly: the root of the least mean squared distance over all pairings.
 
@@ -75,6 +84,7 @@ def wasserstein(first: Records, second: Records) -> float:
     return float(np.sqrt(costs[scipy.optimize.linear_sum_assignment(costs)].mean()))
 
 
+@names_arguments
 def mean_wasserstein(first: Records, second: Records) -> Distance:
     """The mean of W₂ over independent pairs of multisets: records with leading axes [pairs, n].
 
@@ -101,6 +111,7 @@ def mean_wasserstein(first: Records, second: Records) -> Distance:
     return Distance(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(size)))
 
 
+@names_arguments
 def median_width(draws: Any, rng: np.random.Generator, *, num: int = 1000) -> float:
     """The median distance between two of `num` draws, chosen at random: the usual width of the kernel of `squared_mmd`.
 
@@ -132,6 +143,7 @@ def median_width(draws: Any, rng: np.random.Generator, *, num: int = 1000) -> fl
     return float(np.median(scipy.spatial.distance.pdist(rows[chosen])))
 
 
+@names_arguments
 def squared_mmd(first: Any, second: Any, width: float) -> Distance:
     """An unbiased estimate of the squared maximum mean discrepancy between the distributions of two samples.
 
@@ -203,7 +215,8 @@ def pair_of_rows(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def to_rows(argument: str, values: Any) -> np.ndarray:
     """The numbers of each record or draw as a row [n, d], or an error."""
-    leaves, remedy = jax.tree.leaves(values), "Pass arrays of one leading axis [n]."
+    remedy = "Pass arrays of one leading axis [n]."
+    leaves = leaves_of(argument, values, remedy)
     for leaf in leaves:
         check_array(argument, leaf, np.isfinite, "finite numbers", remedy)
     sizes = {np.shape(leaf)[:1] for leaf in leaves}

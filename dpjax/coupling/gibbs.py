@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.jit import in_full_precision
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_function, fail
 from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.coupling.latent_data import coupled_latent_data
@@ -61,6 +62,7 @@ class GibbsPair(NamedTuple):
     records: RecordPair
 
 
+@names_arguments
 def coupled_gibbs(
     model: Model,
     release: PrivateRelease,

@@ -185,6 +185,7 @@ def meetings_of(meeting: np.ndarray, lag: int, max_steps: int) -> Meetings:
     return Meetings(np.where(met, meeting, max_steps), met, lag, max_steps)
 
 
+@names_arguments
 def total_variation_bounds(meetings: Meetings, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Upper bounds of the total variation distance of the chain from its limit, and standard errors, each [times].
 
@@ -228,6 +229,7 @@ def check_meetings(meetings: Meetings) -> Meetings:
     return meetings
 
 
+@names_arguments
 def suggest_k_m(meetings: Meetings, *, quantile: float = 0.95, multiple: int = 10) -> tuple[int, int]:
     """The start k and end m of the averaging window: a large quantile of the meeting times, and a multiple of it.
 
@@ -269,6 +271,7 @@ def suggest_k_m(meetings: Meetings, *, quantile: float = 0.95, multiple: int = 1
     return k, multiple * k
 
 
+@names_arguments
 def convergence_rate(
     meetings: Meetings,
     rng: np.random.Generator,

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.dependence import depends_on
-from dpjax._util.validation import fail
+from dpjax._util.validation import check_choice, fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.coupling.couplings import maximal, maximal_records
 from dpjax.coupling.pairs import RecordPair
@@ -47,9 +47,8 @@ def build_coupled_update(model: Model, n: int, coupling: ParameterCoupling | Non
     """
     if not parameter_shapes(model):
         return lambda key, first, second, same, pair: (first, second, jnp.asarray(True))
-    if coupling not in (None, *get_args(ParameterCoupling)):
-        expected = "'maximal', 'common', 'random walk' or None"
-        fail("parameters", repr(coupling), expected, "None takes what the model allows.")
+    if coupling is not None:
+        check_choice("parameters", coupling, get_args(ParameterCoupling), "None takes what the model allows.")
     has_update = model.has("update")
     ignores_parameters = has_update and not reads_parameters(model)
     has_density = has_update and model.has("update_log_density")

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import jax
 import jax.numpy as jnp
 
-from dpjax._util.validation import fail
+from dpjax._util.validation import describe, fail
 from dpjax.base import Array, Key
 from dpjax.coupling.pairs import CoupledSweepState, is_place
 from dpjax.data_augmentation.records.placed import Decision, SweepState
@@ -38,8 +38,8 @@ def check_relabelling(relabel: Any, placement: Placement) -> Relabelling | None:
         return None
     if relabel is True:
         return "within" if placement.is_equivariant else "between"
-    if relabel not in ("within", "between"):
-        fail("relabel", repr(relabel), "True, False, 'within' or 'between'", "True takes what is valid.")
+    if not (isinstance(relabel, str) and relabel in ("within", "between")):
+        fail("relabel", describe(relabel), "True, False, 'within' or 'between'", "True takes what is valid.")
     if relabel == "within" and not placement.is_equivariant:
         given = "'within' with " + ("windows of records" if placement.kind == "soma" else "a systematic scan")
         expected = "a kernel that commutes with permutations: full SOMA or a random scan"

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
 Numbers = NDArray[np.floating]
 
 
+@names_arguments
 def soma_acceptance_bound(epsilon: ArrayLike, n: ArrayLike) -> Numbers:
     """n / (n + e^ε − 1), a lower bound of SOMA's acceptance probability from any records: Theorem 12, equation (17).
 
@@ -59,6 +61,7 @@ def soma_acceptance_bound(epsilon: ArrayLike, n: ArrayLike) -> Numbers:
     return size * least / (size * least + 1 - least)
 
 
+@names_arguments
 def imwg_acceptance_bound(epsilon: ArrayLike) -> Numbers:
     """e^(−ε), a lower bound of IMwG's acceptance probability with either scan: Theorem 12, equation (17).
 
@@ -76,6 +79,7 @@ def imwg_acceptance_bound(epsilon: ArrayLike) -> Numbers:
     return smallest_ratio(epsilon)
 
 
+@names_arguments
 def imwg_mean_acceptance_bound(epsilon: ArrayLike, delta: ArrayLike = 0.0) -> Numbers:
     """2 (1 − δ) / (1 + e^ε), a lower bound of IMwG's acceptance on average over releases drawn from the model.
 
@@ -101,6 +105,7 @@ def imwg_mean_acceptance_bound(epsilon: ArrayLike, delta: ArrayLike = 0.0) -> Nu
     return 2 * least * (1 - missed) / (1 + least)
 
 
+@names_arguments
 def imwg_mean_acceptance_bound_zcdp(rho: ArrayLike) -> Numbers:
     """A lower bound of IMwG's acceptance on average over releases drawn from the model, under ρ-zCDP.
 
@@ -122,6 +127,7 @@ def imwg_mean_acceptance_bound_zcdp(rho: ArrayLike) -> Numbers:
     return 1 - np.minimum(np.sqrt(spent / 2), np.sqrt(-np.expm1(-spent)))
 
 
+@names_arguments
 def soma_rate_bound(epsilon: ArrayLike) -> Numbers:
     """An upper bound of SOMA's convergence rate per proposal for two records: Theorem 13, equation (18).
 
@@ -145,6 +151,7 @@ def soma_rate_bound(epsilon: ArrayLike) -> Numbers:
     return (1 + 3 * x - 2 * x**2 + np.sqrt(1 + 2 * x + 9 * x**2 - 8 * x**3)) / (2 * (1 + x) ** 2)
 
 
+@names_arguments
 def imwg_random_rate_bound(epsilon: ArrayLike) -> Numbers:
     """An upper bound of the convergence rate per proposal of IMwG with random scan, two records: Theorem 13.
 
@@ -163,6 +170,7 @@ def imwg_random_rate_bound(epsilon: ArrayLike) -> Numbers:
     return (3 - 2 * x + np.sqrt(1 + 4 * x - 4 * x**2)) / 4
 
 
+@names_arguments
 def imwg_systematic_rate_bound(epsilon: ArrayLike) -> Numbers:
     """An upper bound of the rate per proposal of IMwG with systematic scan, two records: Theorem 13, equation (19).
 
@@ -182,6 +190,7 @@ def imwg_systematic_rate_bound(epsilon: ArrayLike) -> Numbers:
     return np.sqrt(1 - smallest_ratio(epsilon) ** 2)
 
 
+@names_arguments
 def soma_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -> Numbers:
     """A lower bound of the probability that a proposal brings two SOMA chains one record closer: Lemma 18, (40).
 
@@ -207,6 +216,7 @@ def soma_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -
     return soma_acceptance_bound(epsilon, n) * d * x / (d * x + read_size(n) - d)
 
 
+@names_arguments
 def imwg_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -> Numbers:
     """A lower bound of the probability that a proposal brings two random-scan IMwG chains one record closer: Lemma 18.
 
@@ -228,6 +238,7 @@ def imwg_approach_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -
     return smallest_ratio(epsilon) * read_distance(distance) / read_size(n)
 
 
+@names_arguments
 def soma_departure_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) -> Numbers:
     """An upper bound of the probability that a proposal takes two SOMA chains one record apart: Lemma 19, (42), (43).
 
@@ -252,6 +263,7 @@ def soma_departure_bound(epsilon: ArrayLike, n: ArrayLike, distance: ArrayLike) 
     return np.where((rest == 1) & (d == 1), (1 - x) / (1 + x) ** 2, general)
 
 
+@names_arguments
 def soma_contraction_bound(epsilon: ArrayLike, n: ArrayLike) -> Numbers:
     """An upper bound of SOMA's convergence rate per proposal for n records: 1 less the least expected approach.
 
@@ -284,6 +296,7 @@ def soma_contraction_bound(epsilon: ArrayLike, n: ArrayLike) -> Numbers:
     return np.vectorize(rate, otypes=[float])(epsilon, sizes)
 
 
+@names_arguments
 def soma_proposal_acceptance(log_weights: ArrayLike, log_current: ArrayLike) -> Numbers:
     """Σ (w_i / W) min(1, W / (W + w_0 − w_i)), the chance that SOMA takes a given proposal: the left of Lemma 16, (24).
 
@@ -313,6 +326,7 @@ def soma_proposal_acceptance(log_weights: ArrayLike, log_current: ArrayLike) -> 
     return np.sum(weights / np.maximum(total, back), axis=-1)
 
 
+@names_arguments
 def imwg_proposal_acceptance(log_weights: ArrayLike, log_current: ArrayLike) -> Numbers:
     """The mean of min(1, w_i / w_0), the chance that IMwG takes a given proposal at a random record: Lemma 16, (24).
 
@@ -337,6 +351,7 @@ def imwg_proposal_acceptance(log_weights: ArrayLike, log_current: ArrayLike) -> 
     return np.mean(weights / np.maximum(weights, current[..., None]), axis=-1)
 
 
+@names_arguments
 def imwg_distance_bound(acceptance: ArrayLike, steps: ArrayLike) -> Numbers:
     """(1 − A)^t, how far a random-scan IMwG chain is at least from its limit after t proposals: Corollary 11.
 
@@ -360,6 +375,7 @@ def imwg_distance_bound(acceptance: ArrayLike, steps: ArrayLike) -> Numbers:
     return (1 - rate) ** read("steps", steps, lambda array: array >= 0, "numbers of at least 0")
 
 
+@names_arguments
 def soma_variance_bound(imwg_variance: ArrayLike, variance: ArrayLike, n: ArrayLike) -> Numbers:
     """(V − (n − 1) v) / n, a lower bound of SOMA's asymptotic variance per proposal: Corollary 15, (22).
 
@@ -390,7 +406,7 @@ def soma_variance_bound(imwg_variance: ArrayLike, variance: ArrayLike, n: ArrayL
 def read_weights(log_weights: ArrayLike, log_current: ArrayLike) -> tuple[Numbers, Numbers]:
     """The weights [..., n] and the current one [...], relative to the largest."""
     current = read("log_current", log_current, np.isfinite, "finite numbers")
-    tried = read("log_weights", log_weights, lambda array: array.ndim > 0, "an array [..., n]")
+    tried = read("log_weights", log_weights, lambda array: array.ndim > 0 and array.size > 0, "an array [..., n]")
     top = np.maximum(np.max(tried, axis=-1), current)
     return np.exp(tried - top[..., None]), np.exp(current - top)
 

@@ -178,7 +178,7 @@ def augment(
         remedy = "None takes what the model allows."
         fail("interweave", repr(interweave), "True, False or None", remedy, error=TypeError)
     likelihood = None
-    if imputation in (None, "auto") and interweave is None:
+    if (imputation is None or is_auto(imputation)) and interweave is None:
         if allow_counts and prefers_counts(model, release):
             imputation = counts()
         elif allow_sums and (likelihood := preferred_sums(model, release)) is not None:
@@ -243,9 +243,14 @@ def draw_number(model: Model, release: PrivateRelease) -> tuple[Model, PrivateRe
     return latent_form(model, release, counts() if prefers_counts(model, release) else imwg())
 
 
+def is_auto(choice: Any) -> bool:
+    """Whether the choice is left to dpjax by its word; arrays do not say whether they equal one."""
+    return isinstance(choice, str) and choice == "auto"
+
+
 def choose_imputation(release: PrivateRelease, choice: Imputation | str | None) -> Imputation:
     """The imputation for a choice or its name: IMwG by default, and for ``"auto"`` pCN if its blocks can save time."""
-    if choice == "auto":
+    if is_auto(choice):
         is_sum = one_sum_of(release) is not None and not is_unknown(release)
         choice = pcn() if is_sum and release.n >= MIN_BLOCKED else imwg()
     if isinstance(choice, str):

@@ -13,6 +13,7 @@ from functools import partial
 import numpy as np
 import scipy
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_share, fail, read_numbers
 
 __all__ = [
@@ -32,6 +33,7 @@ CENTRAL_LEVELS = (0.1586553, 0.8413447)
 """Normal probabilities one standard deviation below and above the mean."""
 
 
+@names_arguments
 def split_r_hat(draws: np.ndarray) -> np.ndarray:
     """Rank-normalised split R-hat: the larger of the values for location and for scale (section 4.1).
 
@@ -56,6 +58,7 @@ def split_r_hat(draws: np.ndarray) -> np.ndarray:
     return np.fmax(r_hat(rank_normalize(halves)), r_hat(rank_normalize(folded)))
 
 
+@names_arguments
 def ess_bulk(draws: np.ndarray) -> np.ndarray:
     """The effective sample size of rank-normalised draws, for the bulk of the distribution (section 4.3).
 
@@ -74,6 +77,7 @@ def ess_bulk(draws: np.ndarray) -> np.ndarray:
     return nan_if_constant(draws, effective_sample_size(rank_normalize(split_chains(check_draws(draws)))))
 
 
+@names_arguments
 def ess_tail(draws: np.ndarray) -> np.ndarray:
     """The smaller effective sample size of the 5 % and 95 % quantiles (section 4.3).
 
@@ -92,6 +96,7 @@ def ess_tail(draws: np.ndarray) -> np.ndarray:
     return np.minimum(*(ess_quantile(draws, probability) for probability in TAIL_PROBABILITIES))
 
 
+@names_arguments
 def ess_mean(draws: np.ndarray) -> np.ndarray:
     """The effective sample size of the mean of the draws.
 
@@ -110,6 +115,7 @@ def ess_mean(draws: np.ndarray) -> np.ndarray:
     return nan_if_constant(draws, size_for_mean(draws))
 
 
+@names_arguments
 def ess_quantile(draws: np.ndarray, probability: float) -> np.ndarray:
     """The effective sample size of a quantile: that of the indicator of draws below it.
 
@@ -134,6 +140,7 @@ def ess_quantile(draws: np.ndarray, probability: float) -> np.ndarray:
     return nan_if_constant(draws, np.where(all_finite(draws), size, np.nan))
 
 
+@names_arguments
 def mcse_mean(draws: np.ndarray) -> np.ndarray:
     """The Monte Carlo standard error of the mean.
 
@@ -152,6 +159,7 @@ def mcse_mean(draws: np.ndarray) -> np.ndarray:
     return np.std(check_draws(draws), axis=(0, 1), ddof=1) / np.sqrt(size_for_mean(draws))
 
 
+@names_arguments
 def mcse_sd(draws: np.ndarray) -> np.ndarray:
     """The Monte Carlo standard error of the standard deviation, from that of the variance by the delta method.
 
@@ -174,6 +182,7 @@ def mcse_sd(draws: np.ndarray) -> np.ndarray:
     return np.sqrt(safe_divide(variance_of_variance, 4 * variance))
 
 
+@names_arguments
 def mcse_quantile(draws: np.ndarray, probability: float) -> np.ndarray:
     """The Monte Carlo standard error of a quantile: half the width of its central 68 % interval (appendix).
 

@@ -1,11 +1,11 @@
 """Warnings of results whose draws are not reliable."""
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 import numpy as np
 
+from dpjax._util.warn import warn_at_the_call
 from dpjax.diagnostics.convergence import ess_bulk, ess_tail
 from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import Summary, entry_names
@@ -50,7 +50,6 @@ def warn_of_poor_mixing(
     stuck: Sequence[str] = (),
     starts: str = "",
     late: Sequence[str] = (),
-    stacklevel: int = 3,
 ) -> None:
     """Warn of parameters whose chains disagree, have too few effective draws, never moved, or found something late.
 
@@ -76,7 +75,7 @@ def warn_of_poor_mixing(
     complaints = [f"{text}: {names}" for text, names in found.items() if names]
     if complaints:
         advice = [remedy] + [starts] * bool(starts and (np.any(apart) or stuck))
-        warnings.warn("; ".join(complaints) + f". {' '.join(advice)}", stacklevel=stacklevel)
+        warn_at_the_call("; ".join(complaints) + f". {' '.join(advice)}")
 
 
 def name_late(draws: Numbers, table: Summary) -> list[str]:
@@ -118,7 +117,7 @@ def name_some(rows: Sequence[str], chosen: np.ndarray) -> str:
     return ", ".join(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
 
 
-def warn_of_nonfinite(num_nonfinite: np.ndarray, stacklevel: int, runs: str = "chains", sweeps: int = 1) -> None:
+def warn_of_nonfinite(num_nonfinite: np.ndarray, runs: str = "chains", sweeps: int = 1) -> None:
     """Warn if many proposals or moves [run, draw] were undone because a density, parameter or record was not finite.
 
     Parameters
@@ -129,22 +128,21 @@ def warn_of_nonfinite(num_nonfinite: np.ndarray, stacklevel: int, runs: str = "c
     """
     rates = np.mean(num_nonfinite, axis=1) / sweeps
     if np.mean(rates) > MAX_NONFINITE or np.max(rates) > MAX_NONFINITE_OF_RUN:
-        warnings.warn(
+        warn_at_the_call(
             f"{int(np.sum(num_nonfinite))} proposals or moves in {int(np.sum(rates > 0))} of {len(rates)} {runs}, "
             f"{np.mean(rates):.2g} a sweep, were undone because a density, "
             "parameter or record was not finite; see `num_nonfinite`. The draws may then miss part of the "
             "posterior. Look at the model where its densities or records overflow, underflow or are not a number; "
             "float64 may help: jax.config.update('jax_enable_x64', True).",
-            stacklevel=stacklevel,
         )
 
 
-def warn_of_divergences(num_divergent: np.ndarray, stacklevel: int) -> None:
+def warn_of_divergences(num_divergent: np.ndarray) -> None:
     """Warn of divergent trajectories [chain, draw]."""
     total = int(np.sum(num_divergent))
     if total:
         text = f"{total} of {num_divergent.size} trajectories diverged: the draws may miss part of the posterior. "
-        warnings.warn(f"{text}Warm up longer (num_warmup), or use dpjax.sample.", stacklevel=stacklevel)
+        warn_at_the_call(f"{text}Warm up longer (num_warmup), or use dpjax.sample.")
 
 
 def never_change(draws: np.ndarray) -> np.ndarray:

@@ -51,6 +51,7 @@ class ExchangeableState(NamedTuple):
     log_weight: Array
 
 
+@names_arguments
 def soma(
     log_density: Function,
     propose: Propose,
@@ -95,6 +96,7 @@ def soma(
     return algorithm(log_density, propose, log_proposal, statistic, records.soma(attempts))
 
 
+@names_arguments
 def imwg(
     log_density: Function,
     propose: Propose,

@@ -89,7 +89,7 @@ class Approximate(Surface):
         error = np.std(found, ddof=1) / np.sqrt(len(found)) if len(found) > 1 else 0.0
         return float(np.mean(found)), float(error)
 
-    def check(self, key: Key, vector: np.ndarray, stacklevel: int) -> None:
+    def check(self, key: Key, vector: np.ndarray) -> None:
         """Raise if the quadrature is too coarse at a vector [k], and warn if the sum is skew."""
         parameters = parameters_at(self.model, jnp.asarray(vector, float))
         one = jax.tree.map(lambda leaf: leaf[None], parameters)
@@ -98,7 +98,7 @@ class Approximate(Surface):
             errors = measure_errors(self.model, self.release, self.source, *nodes, self.simulated, one)
             check_errors(errors, len(jax.tree.leaves(self.rule)[-1]), type(self.given.statistic).__name__)
         skewness = measure_skewness(key, self.model, self.release, self.simulated, one)
-        warn_of_skewness(skewness, stacklevel=stacklevel + 1)
+        warn_of_skewness(skewness)
 
 
 def scale_rules(key: Key, release: Release, simulated: Array) -> Rule | None:

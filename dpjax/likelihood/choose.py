@@ -7,7 +7,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import Obstacle, check_count, check_free, check_key, check_positive_number, fail, name_of
+from dpjax._util.validation import (
+    Obstacle,
+    check_choice,
+    check_count,
+    check_free,
+    check_key,
+    check_positive_number,
+    fail,
+    name_of,
+)
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.clt import check_problem, default_points, obstacle_to_clt
 from dpjax.clt.density import release_noise, simulate_variance
@@ -76,8 +85,7 @@ def check_inputs(
     if is_unknown(release):
         remedy = "A prior of the number of records has no place in a likelihood: use dpjax.sample."
         fail("release.n", repr(release.n), "a known number of records", remedy)
-    if method not in get_args(Method):
-        fail("method", repr(method), " or ".join(map(repr, get_args(Method))), "Leave it out for 'auto'.")
+    check_choice("method", method, get_args(Method), "Leave it out for 'auto'.")
     check_count("num_chains", num_chains, "Errors come from the variation between chains: pass 8 or more.", least=8)
     check_count("num_steps", num_steps, "Pass a whole number of at least 64.", least=64)
     check_positive_number("precision", precision, "Pass a number such as 0.05.")
@@ -121,7 +129,7 @@ def choose_method(model: Model, release: PrivateRelease, method: Method, imputat
 
 def asks_for_sums(imputation: Imputation | str | None) -> bool:
     """Whether a choice of imputation is that there is none."""
-    return isinstance(imputation, SummedOut) or imputation == summed_out.__name__
+    return isinstance(imputation, SummedOut) or (isinstance(imputation, str) and imputation == summed_out.__name__)
 
 
 def obstacle_to_normal_sum(model: Model, release: Any) -> Obstacle | None:

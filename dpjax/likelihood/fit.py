@@ -116,7 +116,7 @@ def maximum_likelihood(
         if fitted_there is not None:
             surface = fitted_there
             found = climb(surface, climb_key, surface.values, found.vectors, chains, **settings)
-        surface.check(check_key, found.vectors[0], stacklevel=3)
+        surface.check(check_key, found.vectors[0])
         bar.say("looking around the maximum")
         looks = look_around(surface, look_key, found, max(max(lengths) // SHARE, 1))
         room = num_steps - found.num_steps

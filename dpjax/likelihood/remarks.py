@@ -1,11 +1,11 @@
 """Remarks on a maximum-likelihood estimate: missing precision, flat directions, and boundaries."""
 
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from dpjax._util.warn import warn_at_the_call
 from dpjax.diagnostics.summary import entry_names
 from dpjax.likelihood.confirm import NearbyDerivatives
 from dpjax.likelihood.newton import LEAST_GAP, Optimum, jackknife
@@ -39,7 +39,7 @@ def find_remarks(surface: Surface, fitted: Optimum, looks: NearbyDerivatives) ->
 def warn_of(remarks: tuple[str, ...]) -> None:
     """Warn whoever called `maximum_likelihood`."""
     for remark in remarks:
-        warnings.warn(remark, stacklevel=4)
+        warn_at_the_call(remark)
 
 
 def find_flat(surface: Surface, fitted: Optimum, looks: NearbyDerivatives) -> Iterator[str]:

@@ -108,7 +108,7 @@ class Surface(ABC):
         """How precise a climb is and how many sweeps it makes at most, where so much is asked for."""
         return {"precision": precision, "num_steps": num_steps}
 
-    def check(self, key: Key, vector: np.ndarray, stacklevel: int) -> None:
+    def check(self, key: Key, vector: np.ndarray) -> None:
         """Raise or warn if the likelihood is not what it should be at a vector [k]."""
         return
 

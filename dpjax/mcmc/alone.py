@@ -1,6 +1,5 @@
 """A run of `dpjax.sample` in which the records are summed out and the parameters move alone."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -11,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.host import once_on_cpu
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Parameters
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.parameters.kernels import SteppedKernel
@@ -161,12 +161,12 @@ def better_sums(problem: Problem, draws: Parameters, too_narrow: bool) -> Proble
     return None if good else replace(problem, likelihood=whole)
 
 
-def warn_of_left_out(info: dict[str, np.ndarray], stacklevel: int) -> None:
+def warn_of_left_out(info: dict[str, np.ndarray]) -> None:
     """Warn if windows of whole numbers left out more of the likelihood than they may."""
     largest = float(np.max(info.get(LEFT_OUT, np.zeros(1)), initial=0.0))
     if largest > MOST_LEFT_OUT:
         remedy = "Look at info['left_out'], or impute the records: imputation=dpjax.imwg()."
-        warnings.warn(f"{in_words(largest)} at some draws. {remedy}", stacklevel=stacklevel + 1)
+        warn_at_the_call(f"{in_words(largest)} at some draws. {remedy}")
 
 
 def make_run_alone(

@@ -193,14 +193,14 @@ def noisiest(problems: Sequence[Problem]) -> Problem:
 
 def make_batch_posterior(run: BatchRun, problems: list[Problem], status: Status) -> BatchPosterior:
     """The posteriors of the draws made, with a warning if some are missing and an error if all are."""
-    interrupted = is_interrupted("sample_batch", run, status, None, stacklevel=4)
+    interrupted = is_interrupted("sample_batch", run, status, None)
     draws = jax.tree.map(lambda leaf: leaf[:, :, : status.filled], status.draws)
     nonfinite = draws.info["num_nonfinite"]
     by_chain = nonfinite.reshape(-1, nonfinite.shape[-1])
-    warn_of_nonfinite(by_chain, stacklevel=5, sweeps=run.schedule[-1].thin)
-    warn_of_room(run.releases, draws.reported, stacklevel=5)
+    warn_of_nonfinite(by_chain, sweeps=run.schedule[-1].thin)
+    warn_of_room(run.releases, draws.reported)
     info = fill_gaps(draws.info)
-    warn_of_left_out(info, stacklevel=5)
+    warn_of_left_out(info)
     if not run.problem.plan.sums_out:
         rates = accepted_per_proposal(to_host(status.chains.accepted), info, status, run.schedule[-1])
         info = {**info, "acceptance_rate_per_record": rates}

@@ -5,7 +5,6 @@ high density, far from where all chains start, is climbed from as well. The weig
 distribution with its height and curvature (Laplace's approximation).
 """
 
-import warnings
 from math import log
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.models.programs import jit_model
@@ -127,7 +127,7 @@ def distinct_modes(ends: Ends) -> tuple[Mode, ...]:
     )
 
 
-def warn_of_modes(model: Model, modes: tuple[Mode, ...], draws: Parameters, stacklevel: int) -> None:
+def warn_of_modes(model: Model, modes: tuple[Mode, ...], draws: Parameters) -> None:
     """Warn if no draw [chain, draw, ...] has been at a mode that has some weight."""
     if len(modes) < 2:
         return
@@ -135,7 +135,7 @@ def warn_of_modes(model: Model, modes: tuple[Mode, ...], draws: Parameters, stac
     reach = 2.0 + np.sqrt(vectors.shape[1])
     for mode in modes:
         if mode.weight > LEAST_WEIGHT and np.min(distances(mode.location, mode.factor, vectors)) > reach:
-            warnings.warn(in_words(mode), stacklevel=stacklevel + 1)
+            warn_at_the_call(in_words(mode))
 
 
 def in_words(mode: Mode) -> str:

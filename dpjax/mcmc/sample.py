@@ -2,7 +2,6 @@
 
 import os
 import time
-import warnings
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -13,6 +12,7 @@ import numpy as np
 from dpjax._util.host import on_host
 from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import is_refusal
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
 from dpjax.data_augmentation.problem import Problem, augment, move_noise, with_records, with_refresh
@@ -222,7 +222,7 @@ def begin(run: PosteriorRun, initial: Parameters | Literal["large-sample"] | Non
         except ValueError as error:
             if asked or not is_refusal(error):
                 raise
-            warnings.warn(FAR_STARTS.format(error=error), stacklevel=4)
+            warn_at_the_call(FAR_STARTS.format(error=error))
             return run.open(start(None), run.first_tuning(), run.first_refresh)
         return run.open(equilibrate(record_key, run, states), *tune_by(run, draws))
 
@@ -242,14 +242,14 @@ def make_posterior(
 ) -> Posterior:
     """The posterior of the draws made, with a warning if some are missing and an error if all are."""
     problem = run.problem
-    interrupted, ended = how_it_ended("sample", run, status, file, rule, stacklevel=4)
+    interrupted, ended = how_it_ended("sample", run, status, file, rule)
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
     info = fill_gaps(draws.info)
-    warn_of_nonfinite(info["num_nonfinite"], stacklevel=5, sweeps=run.schedule[-1].thin)
-    warn_of_room(problem.release, draws.reported, stacklevel=5)
-    warn_of_left_out(info, stacklevel=5)
+    warn_of_nonfinite(info["num_nonfinite"], sweeps=run.schedule[-1].thin)
+    warn_of_room(problem.release, draws.reported)
+    warn_of_left_out(info)
     if isinstance(run, SearchingRun) and run.ascent is not None:
-        warn_of_modes(standardised_effects(problem.model), run.ascent.others, draws.parameters, stacklevel=5)
+        warn_of_modes(standardised_effects(problem.model), run.ascent.others, draws.parameters)
     if not problem.plan.sums_out:
         rates = accepted_per_proposal(to_host(status.chains.accepted), info, status, run.schedule[-1])
         info = {**info, "acceptance_rate_per_record": rates}

@@ -234,11 +234,11 @@ def make_stopping_rule(
 
 
 def how_it_ended(
-    name: str, run: Run, status: Status, file: PeriodicCheckpoint | None, rule: UntilEnough | None, stacklevel: int
+    name: str, run: Run, status: Status, file: PeriodicCheckpoint | None, rule: UntilEnough | None
 ) -> tuple[bool, str]:
     """Whether draws are missing that were wanted, and why the run ended where it did; see `is_interrupted`."""
     enough = rule is not None and bool(rule.why)
-    interrupted = not enough and is_interrupted(name, run, status, file, stacklevel + 1)
+    interrupted = not enough and is_interrupted(name, run, status, file)
     return interrupted, "" if rule is None or interrupted else rule.explain(status)
 
 

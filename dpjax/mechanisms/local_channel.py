@@ -1,6 +1,5 @@
 """One report for each person out of several possible ones, given a category: any channel that can be listed."""
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import check_array, check_flag, check_number, describe_array, fail, is_traced, read_numbers
+from dpjax._util.warn import warn_at_the_call
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism
@@ -188,7 +188,7 @@ def divided_by_sums(log_probabilities: Any, sums: np.ndarray) -> Any:
     if np.all(np.abs(sums - 1) <= SUM_TOLERANCE):
         return log_probabilities
     text = f"log_probabilities: rows of probabilities that sum to {describe_array(sums)} were divided by their sums."
-    warnings.warn(text, UserWarning, stacklevel=4)
+    warn_at_the_call(text)
     return np.asarray(log_probabilities, np.float64) - np.log(sums)[..., None]
 
 

@@ -49,6 +49,7 @@ class MixturePosition(NamedTuple):
     records: Array
 
 
+@names_arguments
 def gibbs(
     values: Any,
     channel: Mechanism | Any | Literal["with the values"] | None = WITH_VALUES,

@@ -9,7 +9,8 @@ from typing import Any, Literal, NamedTuple
 import jax
 import numpy as np
 
-from dpjax._util.validation import check_array, check_count, check_key, fail
+from dpjax._util.spelling import names_arguments
+from dpjax._util.validation import check_array, check_choice, check_count, check_key, fail
 from dpjax.base import Key
 
 __all__ = ["Loss", "Partition", "expected_loss", "find_partition", "relabel"]
@@ -53,6 +54,7 @@ class Partition(NamedTuple):
     num_clusters: int
 
 
+@names_arguments
 def find_partition(
     key: Key, labels: Any, *, loss: Loss = "variation", num_starts: int = 8, max_clusters: int | None = None
 ) -> Partition:
@@ -103,6 +105,7 @@ def find_partition(
     return Partition(best, expected_loss(drawn, best, loss=loss), int(best.max()) + 1)
 
 
+@names_arguments
 def expected_loss(labels: Any, partition: Any, *, loss: Loss = "variation") -> float:
     """The mean distance between a partition [n] and those drawn, labels [..., n].
 
@@ -271,8 +274,7 @@ def choose_start(generator: np.random.Generator, drawn: np.ndarray, number: int)
 
 def check_loss(loss: Any) -> None:
     """Raise unless the loss is known."""
-    if loss not in LOSSES:
-        fail("loss", repr(loss), f"one of {list(LOSSES)}", "Name the distance between partitions.")
+    check_choice("loss", loss, LOSSES, "Name the distance between partitions.")
 
 
 def check_labels(labels: Any, argument: str = "labels") -> np.ndarray:

@@ -128,7 +128,7 @@ class MixturePosterior:
         learnt = self.problem.learns_concentration
         draws = {name: leaf.astype(float) for name, leaf in self.draws.items() if name != "concentration" or learnt}
         table = tabulate({name: summarize(leaf, quantiles) for name, leaf in draws.items()})
-        warn_of_nonfinite(self.info["num_nonfinite"], stacklevel=3)
+        warn_of_nonfinite(self.info["num_nonfinite"])
         if table.rows:
             stuck = name_stuck(draws, {"concentration": True})
             warn_of_poor_mixing(table, "Draw more (num_samples, num_warmup), or thin more.", stuck)

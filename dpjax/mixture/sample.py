@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.host import on_host
+from dpjax._util.spelling import names_arguments
 from dpjax.base import Key
 from dpjax.diagnostics.warnings import warn_of_nonfinite
 from dpjax.mcmc.until import Convergence, Until, UntilEnough, assess, check_until, how_it_ended, make_stopping_rule
@@ -31,6 +32,7 @@ from dpjax.runtime.run import Status, at_work, check_run, find_saved, looking_fo
 __all__ = ["sample"]
 
 
+@names_arguments
 def sample(
     key: Key,
     values: Any,
@@ -188,10 +190,10 @@ def make_posterior(
     run: MixtureRun, status: Status, file: PeriodicCheckpoint | None, rule: UntilEnough | None
 ) -> MixturePosterior:
     """The posterior of the draws made, with a warning if some are missing and an error if all are."""
-    interrupted, ended = how_it_ended("mixture.sample", run, status, file, rule, stacklevel=3)
+    interrupted, ended = how_it_ended("mixture.sample", run, status, file, rule)
     draw = join(status.draws, status.kernel.setup.capacity)
     info = {name: getattr(draw.info, name) for name in ("acceptance_rate", "num_nonfinite", "num_slots")}
-    warn_of_nonfinite(info["num_nonfinite"], stacklevel=4)
+    warn_of_nonfinite(info["num_nonfinite"])
     return MixturePosterior(
         draws={"num_clusters": draw.num_clusters, "concentration": draw.concentration},
         mixing=draw.mixing,

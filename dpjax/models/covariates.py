@@ -8,7 +8,7 @@ from dpjax._util.jit import jit_unoptimized
 from dpjax._util.pytree import PyTree
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Key, Parameters
-from dpjax.models.arguments import as_covariance, as_scalar, as_vector
+from dpjax.models.arguments import as_covariance, as_vector
 from dpjax.models.bijections import COVARIANCE, Bijection
 from dpjax.models.priors import NormalInverseWishartPrior
 from dpjax.numerics.linear_algebra import factorize
@@ -129,8 +129,4 @@ def unknown_covariates(prior: NormalInverseWishartPrior) -> Covariates:
     if not isinstance(prior, NormalInverseWishartPrior):
         expected, remedy = "a NormalInverseWishartPrior", "Or pass covariate_mean and covariate_cov."
         fail("covariate_prior", name_of(prior), expected, remedy, error=TypeError)
-    mean = as_vector("covariate_prior.mean", prior.mean, "Pass one mean for each covariate, [p].")
-    as_covariance("covariate_prior.scale", prior.scale, mean.size)
-    for name in ("precision", "degrees"):
-        as_scalar(f"covariate_prior.{name}", getattr(prior, name), "Pass one number.")
     return UnknownCovariates(prior)

@@ -1,6 +1,5 @@
 """Prior distributions with their conjugate updates."""
 
-import warnings
 from dataclasses import dataclass
 from math import log
 from typing import Any
@@ -14,7 +13,8 @@ from jax.typing import ArrayLike
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.spelling import NamesArguments
-from dpjax._util.validation import check_positive_floats, is_traced
+from dpjax._util.validation import check_positive_floats, fail, is_traced
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Key
 from dpjax.models.arguments import (
     check_definite,
@@ -339,7 +339,12 @@ class NormalInverseWishartPrior(NamesArguments):
         check_finite("mean", self.mean)
         check_positive_floats("precision", self.precision)
         check_definite("scale", self.scale, "Pass the scale matrix of the inverse Wishart distribution.")
-        check_degrees(self.degrees, np.shape(self.scale)[-1] if np.ndim(self.scale) else 1)
+        dim = np.shape(self.scale)[-1] if np.ndim(self.scale) else 1
+        check_degrees(self.degrees, dim)
+        for name, shape in {"mean": (dim,), "precision": (), "degrees": (), "scale": (dim, dim)}.items():
+            if (given := np.shape(getattr(self, name))) != shape:
+                remedy = "All are of one vector of as many numbers as the scale matrix has rows."
+                fail(name, f"shape {list(given)}", f"shape {list(shape)}", remedy)
         hold_arrays(self)
 
     def log_density(self, mean: Array, covariance: Array) -> Array:
@@ -394,8 +399,7 @@ def warn_of_underflow(argument: str, shape: Any) -> None:
         remedy = "Pass a larger shape" + (
             "." if kind == jnp.float64 else ", or use 64-bit floats: jax.config.update('jax_enable_x64', True)."
         )
-        warnings.warn(
+        warn_at_the_call(
             f"{argument}: given {least:g}; about {mass:.1%} of this prior lies beyond the range of {kind}. Its draws "
             f"are rounded to the end of that range, and the posterior is that of the prior truncated there. {remedy}",
-            stacklevel=5,
         )

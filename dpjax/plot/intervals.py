@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_share, describe, fail, name_of
 from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import entry_names
@@ -20,6 +21,7 @@ Draws = tuple[np.ndarray, np.ndarray]
 """Draws [draw] of a scalar, and their weights [draw], which sum to 1."""
 
 
+@names_arguments
 def forest(
     answers: Mapping[str, Any], *, names: Sequence[str] | None = None, level: float = 0.95, axes: Any = None
 ) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_share, fail
 from dpjax.coupling.meetings import Meetings, check_meetings, total_variation_bounds
 from dpjax.plot.style import legend_above, new_axes, styles_of, tidy
@@ -16,6 +17,7 @@ MARGIN = 1.1
 """Ratio of the end of a curve to its last event."""
 
 
+@names_arguments
 def total_variation(meetings: Meetings | Mapping[str, Meetings], *, target: float = 0.01, axes: Any = None) -> Any:
     """Upper bounds of the total variation distance of a chain from the posterior, by sweep, with ± 2 standard errors.
 
@@ -72,6 +74,7 @@ def total_variation(meetings: Meetings | Mapping[str, Meetings], *, target: floa
     return axes
 
 
+@names_arguments
 def survival(meetings: Meetings | Mapping[str, Meetings], *, axes: Any = None) -> Any:
     """The share of pairs that have not met, by the number of sweeps since the second chain started, on a log scale.
 

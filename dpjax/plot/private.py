@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_instance
 from dpjax.plot.style import BAND, INK, POSTERIOR, new_axes, tidy
 from dpjax.private import Ledger
@@ -11,6 +12,7 @@ from dpjax.private.accounting.composition import composed_epsilon
 from dpjax.private.accounting.query import Query
 
 
+@names_arguments
 def budget(ledger: Ledger, *, axes: Any = None) -> Any:
     """The ε spent by the queries of a `private.Ledger`, one row for each kind of query, and the rest of the budget.
 

@@ -64,7 +64,7 @@ def new_axes(axes: Any = None, width: float = 5.5, height: float = 3.2) -> Any:
     """
     if axes is None:
         return new_panels(1, 1, width, height)[0]
-    if not hasattr(axes, "plot"):
+    if not hasattr(axes, "get_figure"):  # a data frame has a method to plot, too
         remedy = "Pass one panel of plt.subplots(), or leave it out for a new figure."
         fail("axes", name_of(axes), "one Matplotlib Axes", remedy, error=TypeError)
     return axes

@@ -153,7 +153,7 @@ class BatchPosterior(Saved):
         table = tabulate(self.figures(quantiles=quantiles), labels=self._labels)
         nonfinite = self.info["num_nonfinite"]
         sweeps = self.settings.get("thin", 1)
-        warn_of_nonfinite(nonfinite.reshape(-1, nonfinite.shape[-1]), stacklevel=3, sweeps=sweeps)
+        warn_of_nonfinite(nonfinite.reshape(-1, nonfinite.shape[-1]), sweeps=sweeps)
         if table.rows:
             warn_of_poor_mixing(table, self[0].remedy, self._stuck(), STARTS)
         return table

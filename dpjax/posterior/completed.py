@@ -5,7 +5,6 @@ data are new records, of any number, from the model at draws of the parameters. 
 cost no privacy beyond it.
 """
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -17,6 +16,7 @@ import scipy
 from jax.typing import ArrayLike
 
 from dpjax._util.validation import check_count, check_key, check_share, fail, read_numbers
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Key, Model, Parameters, Records
 from dpjax.data_augmentation.counts.table import COUNTS, TableSums
 from dpjax.data_augmentation.problem import Problem
@@ -190,7 +190,7 @@ def combine(estimates: ArrayLike, covariances: ArrayLike, *, kind: Kind) -> Comb
     fails = ratio >= 1
     if np.any(fails):
         text = f"(1 + 1/m) B - W is not positive for the estimands {np.flatnonzero(fails).tolist()}, which have W"
-        warnings.warn(f"{text} in its place. Draw more data sets.", stacklevel=2)
+        warn_at_the_call(f"{text} in its place. Draw more data sets.")
     covariance = np.where(np.outer(fails, fails), within, 0.0)
     covariance[np.ix_(~fails, ~fails)] = shrink_correlations((between - within)[np.ix_(~fails, ~fails)])
     return Combined(found.mean(axis=0), covariance, (m - 1) * np.where(fails, 1.0, 1 - ratio) ** 2)
@@ -205,7 +205,7 @@ def shrink_correlations(matrix: np.ndarray) -> np.ndarray:
     if least >= -1 - ROUNDING:
         return matrix
     text = "(1 + 1/m) B - W has a negative eigenvalue: correlations between estimands are shrunk"
-    warnings.warn(f"{text} by a factor of {-1 / least:.2g}. Draw more data sets.", stacklevel=3)
+    warn_at_the_call(f"{text} by a factor of {-1 / least:.2g}. Draw more data sets.")
     return np.diag(variances) - others / least
 
 

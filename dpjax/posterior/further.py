@@ -1,6 +1,5 @@
 """Further states of the chains of a posterior, and how many steps apart they are nearly independent."""
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -9,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Key, Model
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
@@ -58,7 +58,7 @@ def spacing_of(posterior: "Posterior", key: Key) -> int:
             break
     if wanted > MOST_STEPS:
         text = f"The chains need about {wanted:,} steps for one effective draw of the slowest parameter or records"
-        warnings.warn(f"{text}: data sets that are {MOST_STEPS:,} steps apart resemble each other.", stacklevel=4)
+        warn_at_the_call(f"{text}: data sets that are {MOST_STEPS:,} steps apart resemble each other.")
     return min(wanted, MOST_STEPS)
 
 

@@ -91,12 +91,12 @@ def warn_of(posterior: "Posterior", table: Summary) -> None:
     """Warn of whatever makes the figures of the whole summary unreliable."""
     info = posterior.info
     if "num_nonfinite" in info:
-        warn_of_nonfinite(info["num_nonfinite"], stacklevel=4, sweeps=posterior.settings.get("thin", 1))
+        warn_of_nonfinite(info["num_nonfinite"], sweeps=posterior.settings.get("thin", 1))
     if "num_divergent" in info:
-        warn_of_divergences(info["num_divergent"], stacklevel=4)
+        warn_of_divergences(info["num_divergent"])
     if table.rows:
         late, starts = name_late(posterior.draws, table), STARTS if posterior.plan is not None else ""
-        warn_of_poor_mixing(table, posterior.remedy, stuck_of(posterior), starts, late, stacklevel=4)
+        warn_of_poor_mixing(table, posterior.remedy, stuck_of(posterior), starts, late)
 
 
 def stuck_of(posterior: "Posterior") -> list[str]:

@@ -19,6 +19,7 @@ from dpjax._util.files import write_whole
 from dpjax._util.pickles import Missing, Pickled, content_of, is_missing
 from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_destination, describe, fail, name_of, reading, summarize_error
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Model
 from dpjax.release.checks import PrecisionWarning
 
@@ -104,7 +105,7 @@ class Saved(Pickled):
         if left_out := writer.left_out:
             why = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
             remedy = "What needs it raises an error after load, until dataclasses.replace puts it back"
-            warnings.warn(f"The file is without the {' and the '.join(left_out)}. {remedy}. {why}", stacklevel=2)
+            warn_at_the_call(f"The file is without the {' and the '.join(left_out)}. {remedy}. {why}")
 
 
 class Writer:

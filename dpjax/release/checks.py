@@ -1,7 +1,5 @@
 """What is refused when a release is built, and if single precision is not enough."""
 
-import sys
-import warnings
 from collections.abc import Hashable, Iterator
 from typing import Any, NoReturn
 
@@ -10,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import check_array, describe_array, fail, is_traced, name_of, summarize_error
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array
 from dpjax.mechanisms.base import as_mechanism, is_mechanism, parts_of
 from dpjax.mechanisms.by_record import record_axes
@@ -210,19 +209,6 @@ def _warn_of_first(problems: Iterator[str | None]) -> None:
     if problem:
         text = f"The release has {problem}. Call jax.config.update('jax_enable_x64', True) first."
         warn_at_the_call(text, PrecisionWarning)
-
-
-def warn_at_the_call(text: str, kind: type[Warning] = UserWarning) -> None:
-    """Warn at the call from outside of this package."""
-    warnings.warn(text, kind, stacklevel=_calls_below_the_user())
-
-
-def _calls_below_the_user() -> int:
-    """The `stacklevel`, for the function that asks, of the call from outside of this package."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals["__name__"].partition(".")[0] == __package__.partition(".")[0]:
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def fail_on_record(statistic: Any, fields: dict[str, Any], error: Exception) -> NoReturn:

@@ -13,13 +13,13 @@ import numpy as np
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import check_count, describe, fail, is_traced, name_of
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Key, Records, Statistic
 from dpjax.mechanisms.base import as_mechanism
 from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.numerics import tree_where
 from dpjax.release import json
 from dpjax.release.base import PrivateRelease
-from dpjax.release.checks import warn_at_the_call
 from dpjax.release.field_parts import FieldPart, check_withheld, split_parts
 from dpjax.release.fields import FieldValues
 from dpjax.release.levels import to_codes
@@ -380,7 +380,12 @@ def fill_gaps(name: str, values: Any, channel: Any, mask: Array | None) -> tuple
     if not gaps.any():
         return values, mask
     filled = np.array(values)
-    filled[gaps] = filled[~gaps][0] if not gaps.all() else 0
+    if not gaps.all():
+        filled[gaps] = min(filled[~gaps], key=np.sum)  # most likely to be possible for other records
+        persons = as_mechanism(channel).sums.num_records
+        filled = filled if persons is None else np.where(gaps, np.minimum(filled, persons), filled)
+    else:
+        filled[gaps] = 0
     # Whole numbers with gaps come as floats from most tables.
     is_coded = hasattr(as_mechanism(channel), "num_categories") and np.all(filled == np.round(filled))
     return filled.astype(int) if is_coded else filled, jnp.asarray(gaps)

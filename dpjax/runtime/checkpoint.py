@@ -3,7 +3,6 @@
 import json
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
@@ -19,6 +18,7 @@ from jax.sharding import Mesh
 from dpjax._util.archives import read_archive, write_archive
 from dpjax._util.files import Lock, clear_away, held, open_regular, write_whole
 from dpjax._util.validation import check_destination, fail, is_refusal, summarize_error
+from dpjax._util.warn import warn_at_the_call
 from dpjax.runtime.chunk import Segment
 from dpjax.runtime.devices import agree, leads, share_bytes, spans_processes, to_host
 from dpjax.runtime.fingerprint import named_leaves
@@ -219,7 +219,7 @@ class PeriodicCheckpoint(CheckpointFile):
         except OSError as error:
             if self.problem is None:
                 text = f"The run could not be saved in {str(self.path)!r}: {error}. Its draws are returned all the same"
-                warnings.warn(f"{text}; the file holds what was saved before, if anything.", stacklevel=2)
+                warn_at_the_call(f"{text}; the file holds what was saved before, if anything.")
             self.problem = error
         self.last_save = time.monotonic()
 
@@ -235,7 +235,7 @@ class PeriodicCheckpoint(CheckpointFile):
         try:
             self.try_to_save(status)
         except KeyboardInterrupt:  # one more, while the run was being saved: the draws come first
-            warnings.warn(f"The end of the run was not saved in {str(self.path)!r}.", stacklevel=2)
+            warn_at_the_call(f"The end of the run was not saved in {str(self.path)!r}.")
 
     @property
     def remedy(self) -> str:

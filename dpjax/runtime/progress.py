@@ -16,7 +16,7 @@ from typing import Any, Literal, Self, TextIO, cast
 import jax
 from tqdm import tqdm
 
-from dpjax._util.validation import fail
+from dpjax._util.validation import describe, fail
 
 __all__ = ["PREPARING", "Progress", "ShowProgress", "announce", "check_progress"]
 
@@ -238,6 +238,6 @@ class Progress:
 
 def check_progress(progress: Any) -> None:
     """Raise unless it is a choice of what is shown."""
-    if not (isinstance(progress, bool) or progress == "lines"):
+    if not (isinstance(progress, bool) or (isinstance(progress, str) and progress == "lines")):
         remedy = "Pass False for nothing, 'lines' for lines where there is no terminal."
-        fail("progress", repr(progress), "True, False or 'lines'", remedy, error=TypeError)
+        fail("progress", describe(progress), "True, False or 'lines'", remedy, error=TypeError)

@@ -10,7 +10,6 @@ it. Pairs of coupled chains (`dpjax.coupling.run`) end one by one when they meet
 
 import math
 import time
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -25,6 +24,7 @@ from dpjax._util.host import on_devices
 from dpjax._util.jit import compiling
 from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_count, check_key, fail
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Key
 from dpjax.runtime.checkpoint import PeriodicCheckpoint
 from dpjax.runtime.chunk import Chunk, Segment, Steps
@@ -274,7 +274,7 @@ def run_to_end(
     return status
 
 
-def is_interrupted(name: str, run: Run, status: Status, file: PeriodicCheckpoint | None, stacklevel: int) -> bool:
+def is_interrupted(name: str, run: Run, status: Status, file: PeriodicCheckpoint | None) -> bool:
     """Whether draws are missing, with a warning that says how many.
 
     Parameters
@@ -295,7 +295,7 @@ def is_interrupted(name: str, run: Run, status: Status, file: PeriodicCheckpoint
     if run.is_done(status):
         return False
     text = f"{name} was interrupted after {status.filled} of {run.schedule[-1].draws} draws. {remedy}"
-    warnings.warn(text.strip(), stacklevel=stacklevel + 1)
+    warn_at_the_call(text.strip())
     return True
 
 

@@ -153,7 +153,7 @@ def invariance_test(
     with one_blas_thread(), Progress(progress, "chain", PREPARING) as bar:
         bar.expect(number)
         result, num_nonfinite = run(sweep_key, problem, host, starts, num_sweeps, num_warmup, bar)
-    warn_of_nonfinite(num_nonfinite[:, None], stacklevel=3, sweeps=num_sweeps)
+    warn_of_nonfinite(num_nonfinite[:, None], sweeps=num_sweeps)
     return result if coupled is None else replace(result, unbiased=estimate(coupled_key, coupled, result.draws))
 
 

@@ -7,7 +7,6 @@ records and release. Those of the data, such as the log-density of the release, 
 do not (Modrák et al. 2023).
 """
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +21,7 @@ from dpjax._util.jit import jit_unoptimized
 from dpjax._util.spelling import takes_num_draws
 from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_count, check_hashable_function, check_key, fail, summarize_error
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Imputation, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.data_augmentation.plan import check_tuned
@@ -305,7 +305,7 @@ def make_result(design: CalibrationDesign, reports: Replicates) -> SBCResult:
     high = sorted(name for name, leaf in correlations.items() if np.any(leaf > MAX_AUTOCORRELATION))
     if high:
         found = f"Neighbouring draws of {', '.join(high[:6])} correlate by more than {MAX_AUTOCORRELATION}"
-        warnings.warn(f"{found}, so that their ranks need not be uniform. Pass a larger `thin`.", stacklevel=3)
+        warn_at_the_call(f"{found}, so that their ranks need not be uniform. Pass a larger `thin`.")
     ranks = {name: np.asarray(leaf) for name, leaf in reports.ranks.items()}
     return SBCResult(ranks, design.schedule[-1].draws, correlations)
 

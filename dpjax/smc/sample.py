@@ -1,6 +1,5 @@
 """Tempered sequential Monte Carlo with independent islands: input checks, the compiled run, and the combined sample."""
 
-import warnings
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,6 +12,7 @@ import scipy
 from dpjax._util.spelling import names_arguments
 from dpjax._util.threads import one_blas_thread
 from dpjax._util.validation import check_array, check_count, check_key, fail
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Imputation, Key, Model, Parameters
 from dpjax.data_augmentation.parameters.centred import has_gradients, num_parameters
 from dpjax.data_augmentation.parameters.kernels import HMC, EllipticalSlice, KernelBuilder, ParameterKernel
@@ -134,11 +134,11 @@ def sample_smc(
         numbers, target = (num_islands, num_particles, num_sweeps), jnp.asarray(target_ess, float)
         draws, trace, left_out = run_until_sums_reach(problem, numbers, key, target, bar)
     combined = combine(draws, trace, num_sweeps)
-    warn_of_room(problem.release, draws, stacklevel=4)
+    warn_of_room(problem.release, draws)
     warn_of_stuck(problem.model, draws)
     if left_out > MOST_LEFT_OUT:
         remedy = "Pass more particles, or impute the records: imputation=dpjax.imwg()."
-        warnings.warn(f"{in_words(left_out)} at some draws. {remedy}", stacklevel=3)
+        warn_at_the_call(f"{in_words(left_out)} at some draws. {remedy}")
     return replace(combined, labels=labels)
 
 
@@ -225,7 +225,7 @@ def warn_of_stuck(model: Model, draws: dict[str, np.ndarray]) -> None:
     found = name_stuck(draws, free_numbers(model, draws), "island")
     if found:
         text = f"All particles of an island are identical: {', '.join(found[:6])}. No move of theirs was accepted"
-        warnings.warn(f"{text}. Pass more sweeps, another imputation or another parameter_kernel.", stacklevel=4)
+        warn_at_the_call(f"{text}. Pass more sweeps, another imputation or another parameter_kernel.")
 
 
 def combine(draws: dict[str, np.ndarray], trace: Trace, num_sweeps: int = 1) -> SMCSample:
@@ -246,7 +246,7 @@ def combine(draws: dict[str, np.ndarray], trace: Trace, num_sweeps: int = 1) -> 
     warn_of_disagreement(weights)
     # Each particle makes this number of sweeps.
     sweeps = num_sweeps * next((leaf.shape[1] for leaf in draws.values()), 1)
-    warn_of_nonfinite(np.nan_to_num(trace.num_nonfinite), stacklevel=5, runs="islands", sweeps=sweeps)
+    warn_of_nonfinite(np.nan_to_num(trace.num_nonfinite), runs="islands", sweeps=sweeps)
     return SMCSample(
         draws,
         log_likelihoods - log_total,
@@ -267,4 +267,4 @@ def warn_of_disagreement(weights: np.ndarray) -> None:
     effective = 1 / np.sum(weights**2)
     if effective < len(weights) / 2:
         text = f"The islands disagree: {len(weights)} of them are worth {effective:.1f}"
-        warnings.warn(f"{text}. Pass more particles, more sweeps or a target_ess nearer to 1.", stacklevel=5)
+        warn_at_the_call(f"{text}. Pass more particles, more sweeps or a target_ess nearer to 1.")

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_count, check_number, describe, fail
 from dpjax.base import Array, Records
 from dpjax.mechanisms.base import as_floating
@@ -116,6 +117,7 @@ class TotalsOfGroups(RecordStatistic):
         return max(abs(self.lower), abs(self.upper)), self.lower, self.upper
 
 
+@names_arguments
 def group_totals(
     field: str,
     by: str,

@@ -54,11 +54,17 @@ def test_what_is_shown_is_short():
         dpjax.Laplace(np.arange(1.0, 500.0)),
         dpjax.RandomizedResponse(matrix=np.full((64, 64), 1 / 64)),
         dpjax.models.NormalPrior(np.zeros(600), np.ones(600)),
+        dpjax.statistics.linear(dpjax.statistics.cells("cell", 40), np.eye(40)),
+        dpjax.statistics.histogram("y", np.linspace(0, 1, 90)),
+        dpjax.mechanisms.Coarsened(np.arange(300) // 5 * 5.0),
+        dpjax.joint(
+            *[dpjax.Release([1.0], dpjax.Laplace(k + 1.0), dpjax.statistics.count(), 9) for k in range(30)]
+        ).mechanism,
     ],
     ids=lambda value: type(value).__name__,
 )
 def test_long_arrays_are_shown_by_their_ends(value):
-    """Parameters of mechanisms and priors, one for each coordinate, once took 70 lines."""
+    """Parameters of mechanisms and priors, one for each coordinate, once took 70 lines; tuples were shown whole."""
     assert len(repr(value)) < 500
     assert "..." in repr(value)
 

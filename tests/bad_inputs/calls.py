@@ -249,7 +249,7 @@ OWN: dict[str, dict[str, Any]] = {
     "dpjax.adapters.pipelinedp.read_mean": {"mean": 0.5, "n": 100},
     "dpjax.adapters.tumult.mechanism_from_tumult": {"noise": {"mechanism": "LAPLACE", "noise_parameter": 1.0}},
     "dpjax.adapters.tumult.read_quantile": {"low": 0.0, "high": 1.0, "epsilon": 1.0},
-    "dpjax.coupling.common_uniform": {"uniform": np.array(0.5)},
+    "dpjax.coupling.common_uniform": dict.fromkeys(("uniform", "log_p", "log_q"), np.array(0.5)),
     "dpjax.coupling.coupled_exchangeable": {"sample_start": draws, "imputation": dpjax.imwg()},
     "dpjax.coupling.maximal": {
         "sample_p": draw,

@@ -79,6 +79,22 @@ CASES = {
         lambda: NormalInverseWishartPrior([0.0, 1.0], 1.0, None, EYE),
         "degrees",
     ),
+    **{
+        f"NormalInverseWishartPrior of {name}": (
+            lambda change=change: NormalInverseWishartPrior(
+                **({"mean": [0.0, 1.0], "precision": 1.0, "degrees": 4.0, "scale": EYE} | change)
+            ),
+            next(iter(change)),
+        )
+        for name, change in {
+            "an empty mean": {"mean": []},
+            "a short mean": {"mean": [0.0]},
+            "no degrees of freedom": {"degrees": []},
+            "two degrees of freedom": {"degrees": [4.0, 5.0]},
+            "two precisions": {"precision": [1.0, 2.0]},
+            "one number for its scale": {"scale": 1.0, "mean": [0.0]},
+        }.items()
+    },
     "NormalInverseWishartPrior of no scale": (lambda: NormalInverseWishartPrior([0.0, 1.0], 1.0, 4.0, None), "scale"),
     **{
         f"normal whose mean_prior is {name}": (lambda value=value: models.normal(value, 1.0), "mean_prior")

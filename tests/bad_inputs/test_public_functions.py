@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 from dpjax._util.validation import is_refusal
@@ -32,6 +33,7 @@ class Unreadable:
 KEY = jax.random.key(0)
 RAGGED = [[1.0], [1.0, 2.0]]
 NOTHING = {"None": None, "an object": Anything(), "a dict": {"q": 1}, "a key": KEY, "a class": int}
+NOTHING |= {"a table": pd.DataFrame({"q": ["a", "b"]}), "not available": pd.NA}
 NO_NUMBER = NOTHING | {
     "a text": "1",
     "NaN": float("nan"),
@@ -40,6 +42,8 @@ NO_NUMBER = NOTHING | {
     "of 5,000 digits": 10**5000,
     "a function": np.sqrt,
     "ragged": RAGGED,
+    "long doubles": np.array([0.5, 0.5], np.longdouble),
+    "masked": np.ma.masked_array([0.5, 0.5], [True, False]),
     "an unreadable array": Unreadable(),
 }
 BAD: dict[str, dict[str, Any]] = {
@@ -58,7 +62,7 @@ BAD: dict[str, dict[str, Any]] = {
         "of 5,000 digits": 10**5000,
     },
     "array": NO_NUMBER | {"NaN": [float("nan")] * 2, "objects": np.array([None, 1.0]), "complex": [1j, 1j]},
-    "text": NOTHING | {"a number": 3, "bytes": b"y", "a list": [3]},
+    "text": NOTHING | {"a number": 3, "bytes": b"y", "a list": [3], "numbers": np.zeros(2)},
     "function": NOTHING | {"a number": 3, "a text": "f"},
     "key": {
         "None": None,
@@ -68,8 +72,22 @@ BAD: dict[str, dict[str, Any]] = {
         "an object": Anything(),
         "a text": "0",
     },
-    "flag": {"None": None, "a text": "yes", "a number": 2, "a list": []},
-    "other": NOTHING | {"a number": 3.5, "a text": "nonsense", "nothing": []},
+    "flag": {
+        "None": None,
+        "a text": "yes",
+        "a number": 2,
+        "a list": [],
+        "texts": np.array(["a", "b"]),
+        "not available": pd.NA,
+    },
+    "other": NOTHING
+    | {
+        "a number": 3.5,
+        "a text": "nonsense",
+        "nothing": [],
+        "unlike names": {"q": 1.0, 1: 2.0},
+        "texts": np.array(["a", "b"]),
+    },
 }
 """By kind: what no function takes for such an argument. None stands apart where it is a default."""
 
@@ -83,10 +101,18 @@ TAKEN = {
     ("dpjax.private.target", "public_arrays", "nothing"): "no array is public, as by default",
     ("dpjax.private.target", "position", "NaN"): "it has a shape, and nothing else is taken from it",
     ("dpjax.private.target", "position", "ragged"): "a tree of numbers",
+    ("dpjax.private.target", "position", "masked"): "it has a shape, and nothing else is taken from it",
+    ("dpjax.private.target", "public_arrays", "texts"): "only its shape is compared",
+    ("dpjax.private.model_target", "public_arrays", "texts"): "only its shape is compared",
+    ("dpjax.private.numpyro_target", "public_arrays", "texts"): "only its shape is compared",
+    ("dpjax.releases.thresholded_units", "values", "NaN"): "units whose values were withheld",
+    ("dpjax.releases.thresholded", "keys", "texts"): "keys that are named",
+    ("dpjax.releases.thresholded", "all_keys", "texts"): "keys that are named",
 }
 """By function, argument and input: why it is right there."""
 
 OTHER_NAMES = {
+    "by": "field",
     "all_keys": "keys",
     "candidates": "statistic",
     "covariates": "records",
@@ -97,7 +123,7 @@ OTHER_NAMES = {
     "low": "lower",
     "num_warmup": "num_samples",
     "people": "max_rows",
-    "records": "people",
+    "records": "people|record",
     "release_design": "release",
     "thin": "num_samples",
 }

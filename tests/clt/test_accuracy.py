@@ -62,4 +62,4 @@ def test_a_rare_cell_is_warned_of(cell, noticed):
 
 def test_the_warning_names_the_coordinate_and_what_to_do():
     with pytest.warns(UserWarning, match=r"Coordinate 1 .* about 3 has.* 17 % too large. Use dpjax.sample"):
-        warn_of_skewness(np.array([0.1, 0.58]), stacklevel=1)
+        warn_of_skewness(np.array([0.1, 0.58]))

@@ -23,7 +23,7 @@ def undone(*, number, chains=4, draws=1_000):
 def test_a_few_undone_moves_in_a_whole_run_are_no_complaint(counts):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_nonfinite(counts, stacklevel=1)
+        warn_of_nonfinite(counts)
 
 
 @pytest.mark.parametrize("counts", [undone(number=60), np.tile(undone(number=15)[:1], (4, 1))], ids=["one", "all"])
@@ -31,10 +31,10 @@ def test_many_undone_moves_are_reported_with_their_share(counts):
     with pytest.warns(
         UserWarning, match=r"proposals or moves in [14] of 4 chains, 0\.015 a sweep, were undone because"
     ):
-        warn_of_nonfinite(counts, stacklevel=1)
+        warn_of_nonfinite(counts)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_nonfinite(counts, stacklevel=1, sweeps=10)  # draws that are ten sweeps apart
+        warn_of_nonfinite(counts, sweeps=10)  # draws that are ten sweeps apart
 
 
 @pytest.mark.x64

@@ -57,11 +57,11 @@ def test_draws_that_have_not_been_at_a_mode_are_warned_of(problem):
     _, ascent = settle(problem, jax.random.key(0), None, 4, True)
     near = np.random.default_rng(0).normal(1.7, 0.15, (2, 500))
     with pytest.warns(UserWarning, match=r"near root = -1\.\d+, a mode .*sample_smc"):
-        warn_of_modes(problem.model, ascent.others, {"root": jnp.asarray(near)}, stacklevel=1)
+        warn_of_modes(problem.model, ascent.others, {"root": jnp.asarray(near)})
     near[1, 7] = -1.65
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        warn_of_modes(problem.model, ascent.others, {"root": jnp.asarray(near)}, stacklevel=1)
+        warn_of_modes(problem.model, ascent.others, {"root": jnp.asarray(near)})
 
 
 def test_candidates_are_far_by_the_spread_of_each_end():

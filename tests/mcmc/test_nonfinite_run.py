@@ -27,10 +27,11 @@ def exact_moments() -> tuple[float, float]:
 
 @pytest.mark.x32
 def test_a_form_that_saturates_is_reported_and_the_posterior_is_right() -> None:
-    with pytest.warns(UserWarning, match="not finite"):
+    with pytest.warns(UserWarning, match="not finite") as at_run:
         posterior = dpjax.sample(jax.random.key(3), MODEL, RELEASE, **SIZES)
-    with pytest.warns(UserWarning, match="not finite"):
+    with pytest.warns(UserWarning, match="not finite") as at_summary:
         posterior.summary()
+    assert {warning.filename for warning in (*at_run, *at_summary)} == {__file__}
     draws = posterior.draws["location"]
     assert np.all(np.isfinite(draws))
     assert np.all(np.isfinite(posterior.final_states.latent.records["y"]))

@@ -69,13 +69,6 @@ BAD: dict[str, tuple[Callable, type[Exception], str]] = {
         TypeError,
         "covariate_prior: given NormalPrior",
     ),
-    "regression: short prior": (
-        regression(
-            covariate_mean=None, covariate_cov=None, covariate_prior=NormalInverseWishartPrior([0.0], 1.0, 4.0, EYE)
-        ),
-        ValueError,
-        "covariate_prior.scale: given an array of shape [2, 2]; expected numbers of shape [1, 1]",
-    ),
     "regression: single mean": (
         regression(covariate_mean=0.0),
         ValueError,

@@ -196,7 +196,7 @@ def changed(**entries):
         (changed(mechanism={"name": "laplace", "sigma": 1}), "sigma"),
         (changed(mechanism={"name": "laplace", "scale": "1"}), "scale"),
         (changed(mechanism={"name": "laplace", "scale": -1}), "scale"),
-        (changed(mechanism={"name": "laplace", "scale": 1, "privacy": {"epsilon": 1}}), "privacy"),
+        (changed(mechanism={"name": "laplace", "scale": 1, "privacy": {"epsilon": 1}}), "notion"),
         (changed(mechanism={"name": "censored", "mechanism": {"name": "normal"}, "lower": 0}), "mechanism name"),
         (changed(statistic={"name": "median", "field": "a"}), "statistic name"),
         (changed(statistic={"name": "cells", "field": "a"}), "num_categories"),
@@ -250,6 +250,7 @@ EVERY_KIND = [
     dpjax.releases.hadamard_response([0, 1, 1], field="a", num_categories=2, keep=0.75),
     Microdata(
         {"y": ([0.3, np.nan, 1.1], Exact()), "a": [([0, 1, 1], ANSWERS, [True, True, False])]},
+        missing={"y": [False, True, False]},
         summed=Release([1.0], Laplace(1.0), statistics.total("y", 0, 1), 2),
         num_others=1,
     ),

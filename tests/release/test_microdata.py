@@ -219,3 +219,11 @@ def test_codes_without_a_list_of_values_are_refused_beside_exact_fields():
     release = Microdata({"label": ([0, 1, 1], EXACT), "y": FIELDS["y"]}, missing=gaps)
     with pytest.raises(ValueError, match=r"^model: given .*'label'.*; expected .*\. .+\.$"):
         dpjax.sample(jax.random.key(0), Unlisted(), release)
+
+
+def test_a_gap_is_filled_with_what_its_unit_can_report():
+    """The first reported count was filled in, and refused as a report of a unit with fewer persons."""
+    for values, sizes in (([250.0, NAN, 70.0], [300, 80, 90]), ([250.0, 70.0, NAN], [300, 80, 60])):
+        channel = dpjax.mechanisms.ReportSums(0.75, 0.25, n=np.array(sizes))
+        schools = Microdata({"y": (values, channel)}, missing={"y": np.isnan(values)})
+        np.testing.assert_array_equal(schools.observed[:, 0], values)

@@ -1,6 +1,5 @@
 """Models that diffprivlib fitted by objective perturbation."""
 
-import warnings
 from collections.abc import Mapping
 from math import expm1, log1p, sqrt
 from typing import Any, NamedTuple, NoReturn
@@ -18,6 +17,7 @@ from dpjax._util.validation import (
     name_of,
     read_numbers,
 )
+from dpjax._util.warn import warn_at_the_call
 from dpjax.adapters.arguments import read_n
 from dpjax.mechanisms.vector_laplace import VectorLaplace
 from dpjax.release import Release, joint
@@ -177,4 +177,4 @@ def warn_of_tolerance(error: float) -> None:
     """Warn if the optimiser's tolerance is not small against the scale of the noise."""
     if error > TOLERABLE:
         text = f"The optimiser may have stopped where the log-density is off by {error:.2g}, as tol allows."
-        warnings.warn(f"{text} Have it fitted with a smaller tol.", UserWarning, stacklevel=4)
+        warn_at_the_call(f"{text} Have it fitted with a smaller tol.")

@@ -112,7 +112,7 @@ class Priors:
 
     def check_names(self) -> None:
         """Raise if a prior was given that is not used."""
-        unknown = sorted(set(self.given) - set(self.names))
+        unknown = sorted(set(self.given) - set(self.names), key=str)
         if unknown:
             remedy = f"The names are {', '.join(map(repr, self.names))}."
             fail("priors", repr(unknown[0]), "names of parameters", remedy)

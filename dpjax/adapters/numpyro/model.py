@@ -12,6 +12,7 @@ from numpyro.distributions import Distribution, Normal
 
 from dpjax._util.dependence import depends_on
 from dpjax._util.pytree import static
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import describe_array, fail, is_traced, name_of
 from dpjax.adapters.numpyro.argument_checks import check_arguments
 from dpjax.adapters.numpyro.arguments import values_of
@@ -36,6 +37,7 @@ TOTAL_ERROR = 1e-2
 """Largest error of a total probability, for the largest supports in float32."""
 
 
+@names_arguments
 def from_numpyro(fn: Callable[..., Any], records: str | Sequence[str], n: int | None = None, **arguments: Any) -> Model:
     """The complete-data model of a NumPyro model with one plate of records.
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_count, fail
 from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.inspection import inspect
@@ -24,6 +25,7 @@ NUM_RECORDS = 8
 """Number of simulated records for checking a model."""
 
 
+@names_arguments
 def numpyro_target(
     fn: Callable[..., Any],
     records: Mapping[str, Any],

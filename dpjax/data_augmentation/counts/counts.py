@@ -194,7 +194,7 @@ def counts(width: int | Literal["auto"] = "auto", collapse: bool | None = None) 
     >>> dpjax.counts(width=2).width
     2
     """
-    if width != "auto":
+    if not (isinstance(width, str) and width == "auto"):
         check_count("width", width, "Pass a whole number such as 16, or 'auto'.")
     if not (collapse is None or isinstance(collapse, bool)):
         fail("collapse", repr(collapse), "True, False or None", "None takes what the model allows.", error=TypeError)

@@ -14,6 +14,7 @@ from blackjax.mcmc import slice as blackjax_slice
 from blackjax.mcmc.hmc import HMCInfo, HMCState
 from blackjax.mcmc.slice import SliceInfo, SliceState, sample_direction, stepping_out
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_count, check_hashable_function, check_positive, fail
 from dpjax.base import Array, Key, SamplingAlgorithm
 
@@ -204,6 +205,7 @@ KERNELS: dict[str, type[ParameterKernel]] = {
 }
 
 
+@names_arguments
 def parameter_kernel(kernel: str | KernelBuilder, num_steps: int = 1, **options: Any) -> ParameterKernel:
     """A kernel that leaves p(parameters | records) invariant, for ``sample`` and ``gibbs``: any of BlackJAX's.
 

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.spelling import names_arguments
-from dpjax._util.validation import fail
+from dpjax._util.validation import check_choice, fail
 from dpjax.base import Array, ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters, Records
 from dpjax.data_augmentation.kernel_checks import builds_kernel
 from dpjax.data_augmentation.records import local, microdata
@@ -141,8 +141,7 @@ def imwg(scan: Literal["systematic", "random"] = "systematic", window: Window = 
     >>> dpjax.imwg(scan="random").scan
     'random'
     """
-    if scan not in ("systematic", "random"):
-        fail("scan", repr(scan), "'systematic' or 'random'", "Choose the order in which records get their proposals.")
+    check_choice("scan", scan, ("systematic", "random"), "Choose the order in which records get their proposals.")
     if window is not None:
         window = check_window(window)
         if scan == "random":

@@ -1,6 +1,5 @@
 """Records of an unknown number: the pair of model and release whose one record is a whole data set."""
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,6 +11,7 @@ import numpy as np
 
 from dpjax._util.jit import jit_unoptimized
 from dpjax._util.validation import fail, is_traced
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Key, Model, Records, Statistic
 from dpjax.models.data_sets import NUMBER, DataSetsModel, check_names_free, split
 from dpjax.models.programs import jit_model
@@ -158,12 +158,12 @@ def check_room(release: PrivateRelease, drawn: Mapping[str, Any]) -> None:
         fail("release.n", given, "room for more records", remedy)
 
 
-def warn_of_room(release: PrivateRelease, drawn: Mapping[str, Any], stacklevel: int) -> None:
+def warn_of_room(release: PrivateRelease, drawn: Mapping[str, Any]) -> None:
     """Warn if draws have filled all rows."""
     rows = rows_of(release)
     if rows is not None and np.max(drawn[NUMBER], initial=0) >= rows.capacity:
         text = f"Some draws have as many records as the arrays have rows, {rows.capacity}: larger numbers are cut off. "
-        warnings.warn(text + ROOM.format(2 * rows.capacity), stacklevel=stacklevel)
+        warn_at_the_call(text + ROOM.format(2 * rows.capacity))
 
 
 def find_capacity(model: Model, release: Release) -> int:

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.pytree import frozen_pytree
+from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import check_number, check_positive
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta
@@ -26,7 +27,7 @@ WIDTHS = (4.0, 6.0)
 
 @frozen_pytree
 @dataclass(frozen=True)
-class GammaShapes:
+class GammaShapes(NamesArguments):
     """Records y ~ Beta(a, b) with independent a, b ~ Gamma(shape, rate) as base measure.
 
     The parameters are named ``"a"`` and ``"b"``. Given a cluster they are updated by slice sampling along log(a / b)

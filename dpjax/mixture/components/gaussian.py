@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from jax.scipy.special import gammaln
 
 from dpjax._util.pytree import frozen_pytree
+from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import check_array, check_number, check_positive, fail, name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import as_mechanism
@@ -22,7 +23,7 @@ __all__ = ["NormalInverseGamma", "TruncatedNormalInverseGamma"]
 
 @frozen_pytree
 @dataclass(frozen=True)
-class NormalInverseGamma:
+class NormalInverseGamma(NamesArguments):
     """Records y ~ N(μ, σ²) with the base measure σ² ~ IG(shape, scale), μ | σ² ~ N(mean, σ² / precision).
 
     The parameters are named ``"mean"`` and ``"variance"``; draws of them given a cluster are exact.

@@ -10,6 +10,7 @@ import numpy as np
 from jax.scipy.special import multigammaln
 
 from dpjax._util.pytree import frozen_pytree
+from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import check_positive, fail, is_traced, read_numbers
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Theta
@@ -24,7 +25,7 @@ UNROLLED = 6
 
 @frozen_pytree
 @dataclass(frozen=True)
-class NormalInverseWishart:
+class NormalInverseWishart(NamesArguments):
     """Records y ~ N(μ, Σ) [d] with the base measure Σ ~ IW(degrees, scale), μ | Σ ~ N(mean, Σ / precision).
 
     The parameters are named ``"mean"`` [d] and ``"cholesky"`` [d, d], the lower Cholesky factor of the covariance:

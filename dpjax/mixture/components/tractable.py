@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import describe, fail, name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms import Gaussian, Laplace, PoissonBinomial
@@ -29,6 +30,7 @@ MOST_TRIALS = 1_000
 PAIRS: dict[tuple[type, type], Build] = {}
 
 
+@names_arguments
 def register_tractable(channel: type, component: type) -> Callable[[Build], Build]:
     """A decorator that registers the known marginal of a channel and a component with the samplers.
 
@@ -63,6 +65,7 @@ def register_tractable(channel: type, component: type) -> Callable[[Build], Buil
     return register
 
 
+@names_arguments
 def find_tractable(channel: Mechanism, component: Component) -> Tractable | None:
     """The known marginal of a channel and a component, or None.
 

@@ -11,7 +11,8 @@ from typing import Literal, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from dpjax._util.validation import check_count, fail
+from dpjax._util.spelling import names_arguments
+from dpjax._util.validation import check_choice, check_count, fail
 from dpjax.base import Array, Key
 from dpjax.mixture.base import Mixing, MixtureInfo, MixtureState, Theta
 from dpjax.mixture.problem import MixtureProblem
@@ -134,6 +135,7 @@ class Conditional(Sampler):
         return stick_weights if self.weights == "stick" else posterior_weights
 
 
+@names_arguments
 def conditional(
     weights: Literal["posterior", "stick"] = "posterior", truncation: int | None = None, proposals: int | None = None
 ) -> Conditional:
@@ -164,8 +166,7 @@ def conditional(
     >>> import dpjax
     >>> sampler = dpjax.mixture.conditional(proposals=4)
     """
-    if weights not in ("posterior", "stick"):
-        fail("weights", repr(weights), "'posterior' or 'stick'", "Name the representation of the weights.")
+    check_choice("weights", weights, ("posterior", "stick"), "Name the representation of the weights.")
     if truncation is not None:
         truncation = check_count("truncation", truncation, "Pass the number of atoms, at least 2.", least=2)
     if proposals is not None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.spelling import names_arguments
 from dpjax.base import Key
 from dpjax.mixture.base import MixtureState
 from dpjax.mixture.problem import MixtureProblem
@@ -30,6 +31,7 @@ class Neal2(Marginal):
         return gibbs_labels(problem, key, state, posterior_cluster, keeps_own=False)
 
 
+@names_arguments
 def neal2() -> Neal2:
     """Move the labels one after another given the clusters' parameters: Neal (2000), algorithm 2.
 

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
+from dpjax._util.spelling import names_arguments
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState
 from dpjax.mixture.problem import MixtureProblem
@@ -32,6 +33,7 @@ class Neal3(Marginal):
         return collapsed_labels(problem, key, state)
 
 
+@names_arguments
 def neal3() -> Neal3:
     """Move the labels one after another, with weights and parameters integrated out: Neal (2000), algorithm 3.
 

@@ -13,6 +13,7 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.special import logsumexp
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_count, check_flag, fail
 from dpjax.base import Array, Key
 from dpjax.mixture.base import MixtureState, Theta
@@ -63,6 +64,7 @@ class Neal5(Marginal):
         return proposed_labels(problem, self, slots, key, state)
 
 
+@names_arguments
 def neal5(auxiliaries: int = 1, redraw: bool = True) -> Neal5:
     """Propose for each record in turn a cluster and a value from it, behind any channel: Neal (2000), algorithm 5.
 

@@ -5,6 +5,7 @@ from functools import partial
 
 import jax
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_count, fail, name_of
 from dpjax.base import Key
 from dpjax.mixture.base import MixtureState
@@ -40,6 +41,7 @@ class Neal8(Marginal):
         return gibbs_labels(problem, key, state, partial(prior_clusters, self.auxiliaries), keeps_own=True)
 
 
+@names_arguments
 def neal8(auxiliaries: int = 3) -> Neal8:
     """Move the labels one after another given the clusters' parameters: Neal (2000), algorithm 8.
 

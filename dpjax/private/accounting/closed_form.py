@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import scipy
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import LARGEST_COUNT, LARGEST_NUMBER, check_count, check_moderate, check_positive, fail
 from dpjax.mechanisms.calibration import LARGEST_EPSILON, check_epsilon, log_gaussian_delta
 from dpjax.mechanisms.privacy import Neighbours, check_neighbours
@@ -53,6 +54,7 @@ class Taus(NamedTuple):
     tau_g: float | None
 
 
+@names_arguments
 def sensitivity(bound: float, neighbours: Neighbours) -> float:
     """The L2 sensitivity of a sum over records of vectors with norm at most `bound`.
 
@@ -82,6 +84,7 @@ def sensitivity(bound: float, neighbours: Neighbours) -> float:
     return (2.0 if neighbours == "replace-one" else 1.0) * bound
 
 
+@names_arguments
 def mu(num_iterations: int, tau_l: float, tau_g: float | None, num_leapfrog: int) -> float:
     """The mean μ = k / (2 τ_l²) + k (L + 1) / (2 τ_g²) of the privacy loss of k iterations (Theorem 3.5).
 
@@ -116,6 +119,7 @@ def mu(num_iterations: int, tau_l: float, tau_g: float | None, num_leapfrog: int
     return iterations / tau_l / tau_l / 2 + iterations * gradients / tau_g / tau_g / 2
 
 
+@names_arguments
 def log_delta(epsilon: float, mu: float) -> float:
     """log δ(ε) of a composition of Gaussian queries with privacy loss N(μ, 2μ) (Theorem 2.4), tight and in log space.
 
@@ -160,6 +164,7 @@ def log_delta_from_above(epsilon: float, mu: float) -> float:
     return min(log_delta(epsilon, mu) + LOG_ERROR + 2e-15 * ratio * max(1.25, epsilon * ratio), 0.0)
 
 
+@names_arguments
 def epsilon(delta: float, mu: float) -> float:
     """The smallest ε >= 0 at which a composition of Gaussian queries is (ε, δ)-DP: Theorem 2.4 solved for ε.
 
@@ -213,6 +218,7 @@ def mu_of_pure(epsilon: float) -> float:
     return gap**2 / 2 * (1 + LOG_ERROR)
 
 
+@names_arguments
 def largest_mu(epsilon: float, delta: float) -> float:
     """The largest μ at which a composition of Gaussian queries is (ε, δ)-DP: Theorem 2.4 solved for μ.
 
@@ -250,6 +256,7 @@ def largest_mu(epsilon: float, delta: float) -> float:
     return exp(solution) * (1 - LOG_TOLERANCE)
 
 
+@names_arguments
 def max_iterations(epsilon: float, delta: float, tau_l: float, tau_g: float | None, num_leapfrog: int) -> int:
     """The largest number of iterations, over all chains, that stays within (ε, δ); 0 if none does.
 
@@ -285,6 +292,7 @@ def max_iterations(epsilon: float, delta: float, tau_l: float, tau_g: float | No
     return largest_count(lambda count: log_delta_from_above(epsilon, cost(count)) <= log(delta))
 
 
+@names_arguments
 def taus_for(epsilon: float, delta: float, num_iterations: int, num_leapfrog: int, *, gradient_share: float) -> Taus:
     """The least noise with which `num_iterations` iterations are (ε, δ)-DP: Theorem 3.5 solved for τ_l and τ_g.
 

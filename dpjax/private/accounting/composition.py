@@ -5,6 +5,7 @@ from math import exp, inf, log, sqrt
 
 import scipy
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_count, check_positive, fail
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.private.accounting import closed_form, events
@@ -72,6 +73,7 @@ def check_gaussian(name: str, budget: Budget) -> None:
         fail(name, budget, "one with δ > 0, as Gaussian noise needs", remedy)
 
 
+@names_arguments
 def noise_multiplier_for(budget: Budget, num_queries: int, *, sampling_rate: float) -> float:
     """The least noise multiplier with which a ledger of a budget allows `num_queries` queries.
 

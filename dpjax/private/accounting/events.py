@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax.mechanisms.privacy import Neighbours, check_neighbours
 from dpjax.private.accounting import closed_form
 from dpjax.private.accounting.query import Query, check_queries
@@ -21,6 +22,7 @@ RENYI_ERROR = 1e-9
 """Relative rounding error of a divergence."""
 
 
+@names_arguments
 def event(queries: Sequence[Query]) -> Any:
     """The queries as one ``dp_accounting.DpEvent``, for any accountant of that library.
 
@@ -49,6 +51,7 @@ def event(queries: Sequence[Query]) -> Any:
     return library.ComposedDpEvent([_one_kind(library, query) for query in queries])
 
 
+@names_arguments
 def accountant(queries: Sequence[Query], neighbours: Neighbours) -> Any:
     """A ``dp_accounting.pld.PLDAccountant`` under the relation named that has composed the queries.
 
@@ -81,6 +84,7 @@ def accountant(queries: Sequence[Query], neighbours: Neighbours) -> Any:
     return PLDAccountant(relation).compose(event(queries))
 
 
+@names_arguments
 def subsampled_log_delta(queries: Sequence[Query], epsilon: float, neighbours: Neighbours) -> float:
     """An upper bound of log δ at ε of the queries' composition, by privacy loss distributions.
 
@@ -113,6 +117,7 @@ def subsampled_log_delta(queries: Sequence[Query], epsilon: float, neighbours: N
     return min(bounds)
 
 
+@names_arguments
 def subsampled_epsilon(queries: Sequence[Query], delta: float, neighbours: Neighbours) -> float:
     """An upper bound of ε at δ of the queries' composition, by privacy loss distributions.
 

@@ -23,7 +23,7 @@ MOST_SUMS = 2**128
 
 
 @dataclass(frozen=True)
-class Query:
+class Query(NamesArguments):
     """Sums over records of vectors of bounded norm, each released with Gaussian or Laplace noise.
 
     It does not depend on the neighbouring relation: replacing a record moves such a sum by up to twice the bound,

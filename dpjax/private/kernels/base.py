@@ -132,6 +132,7 @@ class PrivateKernel(NamedTuple):
         return f"PrivateKernel(queries={self.queries}, target={self.target})"
 
 
+@names_arguments
 def make_kernel(
     target: Target, build: Callable[[Target], SamplingAlgorithm], queries: tuple[Query, ...]
 ) -> PrivateKernel:

@@ -196,6 +196,7 @@ def dp_hmc(
     return make_kernel(target, partial(build, settings, partial(build_answer, noise)), queries)
 
 
+@names_arguments
 def hmc(
     target: Target,
     *,

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_count, check_float, check_positive, fail
 from dpjax.base import Array
 from dpjax.private.arguments import check_real
@@ -22,6 +23,7 @@ Schedule = Callable[[Array], Array]
 """``iteration [] -> step size []``."""
 
 
+@names_arguments
 def halton_steps(step_size: float, *, low: float, high: float, length: int, rng: np.random.Generator) -> Schedule:
     """Step sizes spread over (low, high) · step_size by a scrambled Halton sequence.
 

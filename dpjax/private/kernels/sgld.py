@@ -107,6 +107,7 @@ def dp_sgld(
     return make_kernel(target, partial(build, settings, noise), queries)
 
 
+@names_arguments
 def largest_langevin_noise(step_size: float, sampling_rate: float, gradient_bound: float) -> float:
     """The noise multiplier 2q / (b√η) whose release is all the noise that a Langevin step N(0, η) needs.
 

@@ -13,6 +13,7 @@ import numpy as np
 import scipy
 from jax.experimental import io_callback
 
+from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import check_count, check_function, check_key, fail
 from dpjax.base import Array, Key
 from dpjax.private.accounting.query import Grade, Query
@@ -59,7 +60,7 @@ def keystream(num_bytes: int) -> bytes:
 
 
 @dataclass(frozen=True)
-class Secure:
+class Secure(NamesArguments):
     """Unpredictable Gaussian noise on a grid that does not depend on the value.
 
     A release is made on the host. (1) The value is rounded to a grid whose step g is a power of two, at most 2^-32 of

@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.lazy import implemented_by
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import (
     check_array,
     check_count,
@@ -19,6 +20,7 @@ from dpjax._util.validation import (
     check_share,
     fail,
     is_refusal,
+    leaves_of,
 )
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.inputs import check_problem, obstacle_to_clt
@@ -150,6 +152,7 @@ class Setting(NamedTuple):
     num_samples: int
 
 
+@names_arguments
 def design(
     key: Key,
     model: Model,
@@ -304,7 +307,7 @@ def repeat(model: Model, parameters: Any, number: int) -> Parameters:
     """The given parameters for each of so many releases, or an error if the model has others."""
     expected = parameter_shapes(model)
     remedy = "Pass one value of each of the model's."
-    for leaf in jax.tree.leaves(parameters):
+    for leaf in leaves_of("parameters", parameters, remedy):
         check_array("parameters", leaf, np.isfinite, "finite numbers by name", remedy)
     given = jax.tree.map(lambda leaf: jnp.asarray(leaf, jnp.result_type(float)), parameters)
     shapes = [jax.tree.map(jnp.shape, one) for one in (given, expected)]

@@ -1,6 +1,5 @@
 """The expected effective sample size and warm-up of a planned run of DP-HMC."""
 
-import warnings
 from collections.abc import Iterable, Sequence
 from math import ceil, cos, log, sqrt
 from typing import NamedTuple
@@ -9,6 +8,7 @@ import numpy as np
 import scipy
 
 from dpjax._util.validation import fail
+from dpjax._util.warn import warn_at_the_call
 from dpjax.private.planning.pilot import Pilot
 
 __all__ = [
@@ -211,17 +211,16 @@ def check_worth(expected: Forecast, num_chains: int, num_iterations: int) -> Non
     )
     if found.effective_draws < FEW_DRAWS:
         fail("num_chains, num_iterations", worth, f"at least {FEW_DRAWS:g} draws for the budget", remedy)
-    warnings.warn(f"private.plan expects little of {worth}. {remedy}", stacklevel=3)
+    warn_at_the_call(f"private.plan expects little of {worth}. {remedy}")
 
 
 def check_shape(stiffness: float) -> None:
     """Warn if the posterior is so far from Normal that a forecast for a Normal one is too high."""
     if stiffness > STIFF:
-        warnings.warn(
+        warn_at_the_call(
             f"private.plan takes the posterior to be close to Normal, but its curvature is up to {stiffness:.2g} times"
             " that at its mode: the run may give far fewer draws than forecast. Write the target in other parameters,"
             " in which it is rounder, or release noisy sums once, by private.release.",
-            stacklevel=3,
         )
 
 

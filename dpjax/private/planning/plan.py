@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
-from dpjax._util.validation import check_count, check_key, fail
+from dpjax._util.spelling import names_arguments
+from dpjax._util.validation import check_choice, check_count, check_key, fail
 from dpjax.base import Array, Key
 from dpjax.private import accounting
 from dpjax.private.accounting.composition import check_gaussian
@@ -160,6 +161,7 @@ class PlannedKernel(NamedTuple):
         return self.expected.best.effective_draws
 
 
+@names_arguments
 def plan(
     key: Key,
     pilot: Target,
@@ -312,9 +314,8 @@ def check_arguments(key: Key, pilot: object, source: object, budget: object, cli
     check_target("pilot", pilot)
     if not pilot.num_records:  # type: ignore[attr-defined]
         fail("pilot", "one without records", "at least one record", "Pass public or synthetic records like the others.")
-    if source not in ("public", "synthetic"):
-        remedy = "State where the pilot's records come from; confidential ones must not be used."
-        fail("source", repr(source), "'public' or 'synthetic'", remedy)
+    remedy = "State where the pilot's records come from; confidential ones must not be used."
+    check_choice("source", source, ("public", "synthetic"), remedy)
     if not isinstance(budget, Budget):
         fail("budget", type(budget).__name__, "a dpjax.private.Budget", "State ε, δ and neighbours.", error=TypeError)
     check_gaussian("budget", budget)

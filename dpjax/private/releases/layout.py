@@ -197,7 +197,7 @@ def choose_columns(records: Any, columns: Columns | None, people: People) -> dic
         check_identifiers(held_column(records, people.column))
     if columns is not None and isinstance(records, Mapping):
         remedy = "Leave columns out: the arrays have their fields' names."
-        fail("columns", sorted(columns), "none, for records in a dict", remedy)
+        fail("columns", describe(columns), "none, for records in a dict", remedy)
     chosen = dict(columns or {name: name for name in names if name != people.column})
     if not chosen or not all(isinstance(name, str) for name in chosen):
         fail("records", f"fields {list(chosen)}", "fields with names", "Name them as the statistic does.")

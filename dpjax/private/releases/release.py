@@ -10,7 +10,9 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_count, check_instance, fail, name_of
+from dpjax._util.warn import warn_at_the_call
 from dpjax.mechanisms import DiscreteLaplace, Gaussian, Independent, Laplace, Mechanism, Privacy
 from dpjax.private.accounting.composition import composed_epsilon
 from dpjax.private.accounting.ledger import BudgetExceeded, Ledger
@@ -39,6 +41,7 @@ REPLACED = (
 """What the data holder alone is told."""
 
 
+@names_arguments
 def release(
     ledger: Ledger,
     statistic: RecordStatistic,
@@ -309,11 +312,11 @@ def report(replaced: int) -> None:
         return
     said = REPLACED.format(replaced=replaced)
     try:
-        warnings.warn(said, stacklevel=3)
+        warn_at_the_call(said)
     except UserWarning:
         with warnings.catch_warnings():
             warnings.simplefilter("always", UserWarning)
-            warnings.warn(said, stacklevel=3)
+            warn_at_the_call(said)
 
 
 def noisy(steps: np.ndarray, parts: Sequence[Part], noise: Secure) -> np.ndarray:

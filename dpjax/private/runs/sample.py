@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import warnings
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
@@ -15,7 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_count, check_key, fail, is_traced
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Key
 from dpjax.private.accounting.composition import check_gaussian
 from dpjax.private.accounting.ledger import Ledger, RunPart
@@ -55,6 +56,7 @@ CHARGED_AGAIN = (
 )
 
 
+@names_arguments
 def sample(
     key: Key,
     kernel: PrivateKernel,
@@ -172,7 +174,7 @@ def charge_again(run: PrivateRun, start: PrivateStatus, status: PrivateStatus) -
         charged = run.part._replace(part=part, first=start.done, last=status.done)
         run.ledger.charge(run.kernel.queries, times, part=charged)
     if lacks:
-        warnings.warn(CHARGED_AGAIN.format(times=sum(lacks.values())), stacklevel=3)
+        warn_at_the_call(CHARGED_AGAIN.format(times=sum(lacks.values())))
 
 
 def missing(ledger: Ledger, status: PrivateStatus) -> dict[str, int]:
@@ -214,7 +216,7 @@ def make_private_draws(
     if status.done == 0:
         raise reason if isinstance(reason, BaseException) else KeyboardInterrupt(reason)
     if reason is not None:
-        warnings.warn(explain(run, status, reason, path), stacklevel=3)
+        warn_at_the_call(explain(run, status, reason, path))
     means = (np.asarray(leaf) / status.done for leaf in jax.tree.leaves(status.totals))
     return PrivateDraws(
         draws=status.draws,

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import shapes_of, signature
-from dpjax._util.validation import fail
+from dpjax._util.validation import fail, leaves_of
 from dpjax.private.arguments import check_numbers
 from dpjax.private.kernels.base import NotPrivate, PrivateKernel, position_of
 from dpjax.private.runs.draws import PrivateDraws
@@ -52,7 +52,7 @@ def go_on(kernel: PrivateKernel, earlier: PrivateDraws, thin: int) -> PrivateSta
 def check_positions(kernel: PrivateKernel, positions: Any) -> tuple[Any, int]:
     """The positions as the target's numbers and the number of chains, if they are the target's parameters."""
     expected = position_of(kernel.target)
-    leaves = jax.tree.leaves(positions)
+    leaves = leaves_of("positions", positions, "Pass positions of the target's parameters.")
     for leaf in leaves:
         check_numbers("positions", leaf)
     shapes = jax.tree.map(np.shape, positions)

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_floats, fail, is_traced
 from dpjax.base import Array
 from dpjax.private.arguments import check_bound, check_target
@@ -72,6 +73,7 @@ def check_vector(name: str, vector: Any, target: Target) -> None:
         fail(name, given, expected, "Pass all parameters on the unconstrained scale, as one vector.")
 
 
+@names_arguments
 def clipped_gradients(target: Target, vector: Array, bound: float) -> ClippedSum:
     """The sum [d] of the records' gradients of the log-likelihood at a vector [d], each clipped to norm `bound`.
 
@@ -110,6 +112,7 @@ def clipped_gradients(target: Target, vector: Array, bound: float) -> ClippedSum
     return sum_chunks(target, arithmetic(limit, vector.dtype), contribution, vector.shape)
 
 
+@names_arguments
 def clipped_ratios(target: Target, vector: Array, proposal: Array, bound: Array | float) -> ClippedSum:
     """The sum [] of log p(x | proposal) − log p(x | vector) over records, each clipped to ±bound.
 

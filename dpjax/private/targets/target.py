@@ -14,7 +14,17 @@ from jax.flatten_util import ravel_pytree
 from dpjax._util.dependence import used_arguments
 from dpjax._util.jit import in_full_precision
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_count, check_function, describe, fail, is_traced, name_of, summarize_error
+from dpjax._util.spelling import names_arguments
+from dpjax._util.validation import (
+    check_count,
+    check_function,
+    describe,
+    fail,
+    is_traced,
+    leaves_of,
+    name_of,
+    summarize_error,
+)
 from dpjax.base import Array, Model
 from dpjax.models.checks import check_model
 from dpjax.numerics.linear_algebra import product
@@ -121,6 +131,7 @@ class Target:
         return replace(self, unravel=lambda vector: self.unravel(product(scale, vector)))
 
 
+@names_arguments
 def target(
     log_likelihood: Callable[[Any, Any], Array],
     log_prior: Callable[[Any], Array],
@@ -195,6 +206,7 @@ def target(
     return built
 
 
+@names_arguments
 def model_target(
     model: Model,
     records: dict[str, Any],
@@ -261,9 +273,9 @@ def model_target(
 
 def read_public(public_arrays: Any, known: Any = None) -> set[tuple[int, ...]]:
     """The shapes of the arrays that functions may hold: those that are stated to be public, and those known to be."""
-    for leaf in jax.tree.leaves(public_arrays):
+    remedy = "Pass the public arrays that the functions hold."
+    for leaf in () if public_arrays is None else leaves_of("public_arrays", public_arrays, remedy):
         if not isinstance(leaf, (np.ndarray, jax.Array)) or jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-            remedy = "Pass the public arrays that the functions hold."
             fail("public_arrays", name_of(leaf), "a pytree of arrays", remedy, error=TypeError)
     return {np.shape(leaf) for leaf in jax.tree.leaves((public_arrays, known)) if hasattr(leaf, "shape")}
 
@@ -329,7 +341,7 @@ def check_records(records: Any) -> int:
     if hasattr(records, "columns"):
         remedy = "Pass such as {name: table[name].to_numpy() for name in table.columns}."
         fail("records", f"a {type(records).__name__}", "arrays by name", remedy, error=TypeError)
-    leaves = jax.tree.leaves(records, is_leaf=lambda leaf: leaf is None)
+    leaves = leaves_of("records", records, "Name the fields by texts.")
     if other := [leaf for leaf in leaves if not isinstance(leaf, (np.ndarray, jax.Array))]:
         given = f"a field of type {type(other[0]).__name__}"
         fail("records", given, "arrays of numbers", "Pass such as numpy.array(field, float).", error=TypeError)
@@ -379,12 +391,12 @@ def unused_fields(target: Target) -> str:
 
 def check_position(position: Any) -> None:
     """Raise unless the parameters are arrays, or shapes, of some numbers."""
-    leaves = jax.tree.leaves(position)
+    remedy = "Pass the parameters of one chain, such as jnp.zeros(2)."
+    leaves = [leaf for leaf in leaves_of("position", position, remedy) if leaf is not None]
     are_plain = all(isinstance(leaf, (Number, np.ndarray, jax.Array, jax.ShapeDtypeStruct)) for leaf in leaves)
     kinds = [getattr(leaf, "dtype", None) or np.asarray(leaf).dtype for leaf in leaves] if are_plain else []
-    are_numbers = are_plain and all(jnp.issubdtype(kind, jnp.number) for kind in kinds)
+    are_numbers = are_plain and all(jnp.issubdtype(kind, jnp.number) and kind.char not in "gG" for kind in kinds)
     if not are_numbers or not any(prod(jnp.shape(leaf)) for leaf in leaves):
-        remedy = "Pass the parameters of one chain, such as jnp.zeros(2)."
         fail("position", describe(position), "a pytree of at least one array of numbers", remedy, error=TypeError)
 
 
@@ -397,9 +409,9 @@ def check_fields(model: Any, records: Any) -> None:
         remedy = "Pass {field: values}, by the names of the model's fields."
         fail("records", f"a {type(records).__name__}", "a dict of arrays", remedy, error=TypeError)
     fields = sorted(jax.eval_shape(lambda key: draw_record(model, key), jax.eval_shape(jax.random.key, 0)))
-    if sorted(records) != fields:
+    if set(records) != set(fields):
         remedy = "Name them as the model does, and pass people= if one says whose a record is."
-        fail("records", f"fields {sorted(records)}", f"the model's, {fields}", remedy)
+        fail("records", f"fields {sorted(records, key=str)}", f"the model's, {fields}", remedy)
 
 
 def draw_record(model: Model, key: Array) -> Any:

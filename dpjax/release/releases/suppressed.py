@@ -7,9 +7,9 @@ import numpy as np
 
 from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import describe, fail
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms import PrimarySuppression
-from dpjax.release.checks import warn_at_the_call
 from dpjax.release.summed import Release
 
 CODE = -1.0
