@@ -106,25 +106,27 @@ def build_move_by(
         vector, unravel = to_vector(model, parameters)
         log_density = build_log_density(model, tuning, unravel, log_likelihood)
         algorithm, start = kernel.build(log_density, vector.size, tuning.step_size), tuning.whiten(vector)
-        whitened, info = make_steps(rng_key, algorithm, start, kernel.num_steps)
+        whitened, info = make_steps(rng_key, kernel, algorithm, start)
         moved = model.constrain(unravel(tuning.colour(whitened)))
         return moved, info, jnp.isfinite(log_density(start))
 
     return move
 
 
-def make_steps(rng_key: Key, algorithm: SamplingAlgorithm, position: Array, num_steps: int) -> tuple[Array, Any]:
-    """The position after some steps, and the report: over several steps, rates and flags average and counts add up."""
+def make_steps(
+    rng_key: Key, kernel: ParameterKernel, algorithm: SamplingAlgorithm, position: Array
+) -> tuple[Array, Any]:
+    """The position after a kernel's steps, and the report: rates and flags average over them, and counts add up."""
     # The records have moved since the last sweep, so the kernel's cached state is rebuilt.
-    state = algorithm.init(position)
-    if num_steps == 1:
-        state, info = algorithm.step(rng_key, state)
+    steps_key, state = kernel.start(rng_key, algorithm, position)
+    if kernel.num_steps == 1:
+        state, info = algorithm.step(steps_key, state)
         return state.position, info
 
     def step(state: Any, index: Array) -> tuple[Any, Any]:
-        return algorithm.step(jax.random.fold_in(rng_key, index), state)
+        return algorithm.step(jax.random.fold_in(steps_key, index), state)
 
-    state, infos = jax.lax.scan(step, state, jnp.arange(num_steps))
+    state, infos = jax.lax.scan(step, state, jnp.arange(kernel.num_steps))
     return state.position, jax.tree.map(pool, infos)
 
 

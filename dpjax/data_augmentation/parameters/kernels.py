@@ -5,6 +5,7 @@ Kernels with a step size take it from the `Tuning`, to which warm-up fits it.
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from inspect import signature
 from typing import Any
 
 import blackjax
@@ -52,6 +53,10 @@ class ParameterKernel:
     def build(self, log_density: LogDensity, size: int, step_size: Array) -> SamplingAlgorithm:
         """The algorithm that leaves ``exp(log_density)`` of whitened vectors [size] invariant."""
         raise NotImplementedError
+
+    def start(self, rng_key: Key, algorithm: SamplingAlgorithm, position: Array) -> tuple[Key, Any]:
+        """The key of the steps, and the algorithm's state at a position; named kernels draw no part of it."""
+        return rng_key, algorithm.init(position)
 
 
 def check_option(name: str, value: Any) -> None:
@@ -193,6 +198,12 @@ class OwnKernel(ParameterKernel):
         """See `ParameterKernel`."""
         return self.builder(log_density)
 
+    def start(self, rng_key: Key, algorithm: SamplingAlgorithm, position: Array) -> tuple[Key, Any]:
+        """As `ParameterKernel`, with what the algorithm draws for its state, such as a momentum."""
+        state_key, steps_key = jax.random.split(rng_key)
+        takes_key = len(signature(algorithm.init).parameters) > 1
+        return steps_key, algorithm.init(position, state_key) if takes_key else algorithm.init(position)
+
 
 KERNELS: dict[str, type[ParameterKernel]] = {
     "coordinate_slice": CoordinateSlice,
@@ -216,6 +227,8 @@ def parameter_kernel(kernel: str | KernelBuilder, num_steps: int = 1, **options:
     kernel
         ``"nuts"``, ``"hmc"``, ``"mala"``, ``"normal_random_walk"``, ``"slice_sampling"``, ``"coordinate_slice"`` or
         ``"elliptical_slice"``; or a function ``log_density -> SamplingAlgorithm``, which chooses its own step size.
+        What its state has beside the position, such as a momentum, is drawn anew in each sweep, and kept from step to
+        step. A kernel without an accept-reject decision, such as ``blackjax.mclmc``, adds an error of its own.
     num_steps
         Steps a sweep, at least 1.
     **options

@@ -61,7 +61,7 @@ def test_every_step_has_a_key_of_its_own() -> None:
         return dpjax.base.SamplingAlgorithm(lambda position, rng_key=None: Count(position), step)
 
     step = build_centred_step(MODEL, dpjax.parameter_kernel(noise, 2))
-    parameters, square, _ = step(jax.random.key(1), {"mean": jnp.zeros(())}, {"y": jnp.zeros(N)}, UNIT)
+    parameters, square, _ = step(jax.random.key(2), {"mean": jnp.zeros(())}, {"y": jnp.zeros(N)}, UNIT)
     assert abs(float(parameters["mean"]) ** 2 / 4 - float(square)) > 1e-3  # equal for two equal draws
 
 

@@ -164,3 +164,54 @@ def test_nuts_agrees_with_the_exact_update_and_its_step_size_is_frozen() -> None
     assert "centred_acceptance_rate" in nuts.info
     assert abs(nuts.info["centred_acceptance_rate"].mean() - 0.8) < 0.12
     np.testing.assert_array_equal(shorter.tuning.step_size, nuts.tuning.step_size)
+
+
+def mclmc(log_density: Callable) -> dpjax.base.SamplingAlgorithm:
+    """Langevin dynamics without acceptance, with steps so short that their error is small."""
+    return blackjax.mclmc(log_density, L=1.0, step_size=0.1)
+
+
+def ghmc(log_density: Callable) -> dpjax.base.SamplingAlgorithm:
+    """Its state has a momentum and the height of a slice."""
+    algorithm = blackjax.ghmc(log_density, step_size=0.4, momentum_inverse_scale=jnp.ones(2), alpha=0.3, delta=0.2)
+    # BlackJAX multiplies a number by a flag there, which these tests forbid.
+    return dpjax.base.SamplingAlgorithm(algorithm.init, jax.numpy_dtype_promotion("standard")(algorithm.step))
+
+
+def dynamic_hmc(log_density: Callable) -> dpjax.base.SamplingAlgorithm:
+    """Its state has the key of the trajectory's length."""
+    return blackjax.dynamic_hmc(log_density, 0.3, jnp.ones(2))
+
+
+DRAWN_STATES = [mclmc, ghmc, pytest.param(dynamic_hmc, marks=pytest.mark.slow)]
+
+
+@pytest.mark.x32
+@pytest.mark.parametrize("builder", DRAWN_STATES)
+def test_kernels_that_draw_their_state_leave_the_joint_law_invariant(builder: Callable) -> None:
+    """No other test has kernels whose ``init`` needs a key, as a momentum, a slice or a length does."""
+    assert p_value(builder) > REJECT
+
+
+def test_a_key_that_is_used_twice_is_rejected() -> None:
+    """A mutation: momentum and step have one key, as if the kernel's state were drawn with that of the steps."""
+
+    def shared(log_density: Callable) -> dpjax.base.SamplingAlgorithm:
+        algorithm = ghmc(log_density)
+
+        def step(rng_key: jax.Array, state: object) -> tuple:
+            return algorithm.step(rng_key, algorithm.init(state.position, rng_key))
+
+        return dpjax.base.SamplingAlgorithm(algorithm.init, step)
+
+    assert p_value(shared) < REJECT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("builder", [mclmc, ghmc, dynamic_hmc])
+def test_a_posterior_by_kernels_that_draw_their_state_is_that_of_the_exact_update(builder: Callable) -> None:
+    """Whole runs read the reports of these kernels, which lack an acceptance rate or have another one."""
+    exact, other = draw(1_000), draw(1_000, parameter_kernel=parameter_kernel(builder, 4))
+    for name, change in (("mean", np.asarray), ("variance", np.log)):
+        one, two = change(exact.draws[name]), change(other.draws[name])
+        assert abs(one.mean() - two.mean()) < 4 * np.hypot(diagnostics.mcse_mean(one), diagnostics.mcse_mean(two))
