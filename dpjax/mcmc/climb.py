@@ -82,7 +82,7 @@ class Climbs(NamedTuple):
 
 
 class Ascent(NamedTuple):
-    """Where chains start, and what is known of the posterior there.
+    """The starts of chains, and what is known of the posterior there.
 
     Attributes
     ----------

@@ -36,7 +36,7 @@ class PossibleSums(NamedTuple):
         value [d], exchanged if none can. Chains start between them. None if no sum is excluded.
     largest
         ``(value, low, high) -> [d]``: the largest log-density of each coordinate of the value [d], whatever its sum
-        from `low` to `high` [d], or a bound of it from above. Ends may be infinite, and so may the bound. Where both
+        from `low` to `high` [d], or a bound of it from above. Ends may be infinite, and so may the bound. If both
         are one sum it is the log-density, or not much more. All arrays may be columns, as in
         `dpjax.mechanisms.Mechanism.log_density_terms`. Hidden counts are summed over where it is not negligible. None
         if it follows from `bounds`, or from noise that says ``is_unimodal`` or is whole; else such counts are imputed.

@@ -1,8 +1,8 @@
 """Group effects on a scale between their own and that of standard normal numbers.
 
-Where the data say much of each group, its effect on the linear predictor is what they say of, whatever the standard
-deviation of the effects is. Where they say little, the standardised effect is independent of that. The scale in between
-depends on the group (Papaspiliopoulos, Roberts and Sköld 2007).
+If the data determine the effect of a group on the linear predictor, it does not depend on the standard deviation of the
+effects. If they say little of it, the standardised effect does not. The scale in between depends on the group
+(Papaspiliopoulos, Roberts and Sköld 2007).
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Where the hidden number of a record can be, given what was released of it: in intervals, none of which is missed.
+"""The intervals in which the hidden number of a record can be, given what was released of it; none is missed.
 
 Channels say how dense a value is at most, whatever the number from one to another: `PossibleSums.largest`. All numbers
 are cut into intervals. Those that are dense against the best number are halved, until they are short against all that

@@ -31,7 +31,7 @@ COLUMN = ("dtype", "to_numpy", "read")
 
 
 class Field(NamedTuple):
-    """Where the entries of a field are, and what each is converted to.
+    """The places of the entries of a field, and what each is converted to.
 
     Attributes
     ----------

@@ -38,7 +38,7 @@ REPLACED = (
     " level. Each was replaced by a fixed value, and rows without an identifier were left out. This number is not"
     " private: keep it to yourself. Impute such entries beforehand, or leave the records out."
 )
-"""What the data holder alone is told."""
+"""The warning for the data holder alone."""
 
 
 @names_arguments
