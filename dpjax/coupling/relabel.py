@@ -44,7 +44,7 @@ def check_relabelling(relabel: Any, placement: Placement) -> Relabelling | None:
         given = "'within' with " + ("windows of records" if placement.kind == "soma" else "a systematic scan")
         expected = "a kernel that commutes with permutations: full SOMA or a random scan"
         fail("relabel", given, expected, "Use relabel='between': the second chain would have the wrong distribution.")
-    return relabel
+    return "within" if relabel == "within" else "between"
 
 
 def within_sweep(states: CoupledSweepState, one: Decision, other: Decision, same_proposal: Array) -> CoupledSweepState:
