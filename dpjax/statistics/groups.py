@@ -99,10 +99,9 @@ class TotalsOfGroups(RecordStatistic):
         return group_totals(**values)  # type: ignore[return-value]
 
     def diameter(self, norm: Norm) -> float:
-        """Two numbers in different groups, or the ends of the bounds in one; exact."""
-        _, low, high = self._bounds()
-        apart = 2 ** (1 / norm) * max(abs(low), abs(high)) if self.num_groups > 1 else 0.0
-        return max(high - low, apart)
+        """Two numbers in different groups, the ends of the bounds in one, or a number and no group; exact."""
+        largest, low, high = self._bounds()
+        return max(high - low, 2 ** (1 / norm) * largest if self.num_groups > 1 else largest)
 
     def radius(self, norm: Norm) -> float:
         """The larger bound in size, in either norm; exact."""

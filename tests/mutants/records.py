@@ -242,8 +242,8 @@ MUTANTS = (
     Mutant(
         "All steps of a parameter kernel have one key",
         "data_augmentation/parameters/centred.py",
-        "return algorithm.step(jax.random.fold_in(rng_key, index), state)",
-        "return algorithm.step(jax.random.fold_in(rng_key, 0 * index), state)",
+        "return algorithm.step(jax.random.fold_in(steps_key, index), state)",
+        "return algorithm.step(jax.random.fold_in(steps_key, 0 * index), state)",
         ("data_augmentation/parameters/test_centred.py",),
     ),
     Mutant(

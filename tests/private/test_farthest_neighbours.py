@@ -100,6 +100,11 @@ CASES: dict[str, tuple[Callable[[float, float], RecordStatistic], Callable[[floa
     "around": (lambda low, high: statistics.around("y", [low, high]), single),
     "cells": (lambda low, high: CELLS, categories),
     "grouped": (lambda low, high: statistics.grouped("cell", [1, -1, 0]), categories),
+    "group totals": (lambda low, high: statistics.group_totals("y", "cell", 3, lower=low, upper=high), categories),
+    "totals of one group": (
+        lambda low, high: statistics.group_totals("y", "cell", 1, lower=low, upper=high),
+        categories,
+    ),
     "classes": (lambda low, high: statistics.class_features(2, 2, 3), categories),
     "count": (lambda low, high: statistics.count(), categories),
     "weighted bins": (
