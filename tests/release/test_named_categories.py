@@ -75,7 +75,7 @@ def test_a_model_with_other_names_is_refused():
         (["low", None], NAMES, ValueError, "finite numbers"),
         ([0, 1], NAMES[:2], ValueError, "3, the number of categories of the channel"),
         ([0, 1], [NAMES, NAMES], ValueError, "the names of the categories of one field"),
-        ([0, 1], [], ValueError, "levels: given none; expected a list of names"),
+        ([0, 1], [], ValueError, r"levels: given \[\]; expected names for each variable, at least one"),
         ([0, 1], "abc", TypeError, "levels: given 'abc'"),
         ([0, 1], ["low", "low", "high"], ValueError, "names that differ"),
     ],
