@@ -291,7 +291,7 @@ def settle(
     problem = replace(problem, model=recentre(problem.model, likelihood))
     num = min(num_chains, MOST_CLIMBS)
     together = None if in_turn else max(min(num, MOST_TOGETHER // likelihood.terms.size), 1)
-    draw_key, climb_key, about_key = jax.random.split(key, 3)
+    draw_key, climb_key, further_key, about_key = jax.random.split(key, 4)
     prior, candidates = draw_candidates.unoptimized(problem.model, draw_key, num)
     if initial is not None:
         candidates = whiten_starts.unoptimized(
@@ -299,17 +299,17 @@ def settle(
         )
     program = climb_to_modes.on_host if likelihood.is_large else climb_to_modes.unoptimized
 
-    def climb(candidates: Array) -> Climbs:
-        return program(problem.model, likelihood, climb_key, prior, candidates, together)
+    def climb(key: Key, candidates: Array) -> Climbs:
+        return program(problem.model, likelihood, key, prior, candidates, together)
 
-    climbs = climb(candidates)
+    climbs = climb(climb_key, candidates)
     if not np.any(np.isfinite(climbs.heights)):
         given = "a release of zero or undefined density at all modes climbed to from the prior"
         remedy = "Check that the model, with parameters from the prior, can give such values. Or pass `initial`."
         fail("release", given, "positive density somewhere", remedy)
     best = jax.tree.map(lambda leaf: np.asarray(leaf)[[np.nanargmax(climbs.heights)]], climbs.ends)
     top = take_entry(look_around.unoptimized(problem.model, likelihood, prior, best), 0)
-    others = find_modes(problem, prior, candidates, climbs, top.tuning, climb)
+    others = find_modes(problem, prior, candidates, climbs, top.tuning, partial(climb, further_key))
     near = points_near.unoptimized(problem.model, about_key, top.tuning, climbs.ends)
     if isinstance(problem.model, Recentred):
         about = jax.tree.map(lambda leaf: leaf[num:], near)

@@ -53,7 +53,7 @@ class Unhashable:
     ("build", "argument", "remedy"),
     [
         (lambda: Release([], Laplace(1.0), by_coordinate, 5), "value", "released numbers"),
-        (lambda: Release([1.0, np.nan], Laplace(1.0), TOTAL, 5), "value", "released numbers"),
+        (lambda: Release([1.0, np.nan], Laplace(1.0), TOTAL, 5), "value", "dpjax.releases.thresholded"),
         (lambda: Release([1.0, np.inf], Laplace(1.0), TOTAL, 5), "value", "released numbers"),
         (lambda: Release([[1.0, 2.0]], Laplace(1.0), TOTAL, 5), "value", "released numbers"),
         (lambda: Release([[1.0], [1.0, 2.0]], Laplace(1.0), TOTAL, 5), "value", "same length"),
@@ -82,7 +82,7 @@ class Unhashable:
         (lambda: Release([1.0, 2.0], Laplace(1.0), TOTAL, True), "n", "public number"),
         (lambda: LocalRelease([], Laplace(1.0)), "values", "per record"),
         (lambda: LocalRelease(1.0, Laplace(1.0)), "values", "per record"),
-        (lambda: LocalRelease([np.nan], Laplace(1.0)), "values", "per record"),
+        (lambda: LocalRelease([np.nan], Laplace(1.0)), "values", "pass dpjax.Microdata"),
         (lambda: LocalRelease([0.0, 1.0], KEEP), "values", "as integers"),
         (lambda: LocalRelease([0, 3], KEEP), "values", "0, ..., k - 1"),
         (lambda: LocalRelease([0, -1], KEEP), "values", "0, ..., k - 1"),
