@@ -99,7 +99,7 @@ def test_a_method_may_be_a_function_that_is_imported_when_it_is_called() -> None
     """The defaults are the method's: `math.pow` has none, and takes no names."""
     assert (Number(3).power(), Number(3).power(exponent=3.0)) == (9.0, 27.0)
     assert Number.power.__doc__ == "The power."
-    with pytest.raises(TypeError, match="unexpected keyword argument 'base'"):
+    with pytest.raises(TypeError, match="base: given a value; expected one of power's arguments"):
         Number(3).power(base=2.0)  # type: ignore[call-arg]
     with pytest.raises(ModuleNotFoundError):
         implemented_by("no_such_module.name")(lambda: None)()
