@@ -61,14 +61,14 @@ LEAST_CURVATURE = 0.1
 
 
 class Climbs(NamedTuple):
-    """What climbs lead to.
+    """The ends of climbs, and the log-densities of the candidates from which they began.
 
     Attributes
     ----------
     ends
         The parameters there [climb, ...].
     places
-        They in the coordinates of the prior's whitening [climb, p].
+        The same ends in the coordinates of the prior's whitening [climb, p].
     heights
         The log-density [climb] there.
     scores

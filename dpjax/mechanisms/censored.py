@@ -12,7 +12,7 @@ from dpjax._util.words import amount
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import Tails
 from dpjax.mechanisms.base import Mechanism, as_floating, as_leaf, convert_mechanisms
-from dpjax.mechanisms.largest_density import finite, largest_density, overlaps
+from dpjax.mechanisms.largest_density import bounded_as, finite, largest_density, overlaps
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.promises import Promise, ProtectedSums
 from dpjax.numerics.next_floats import where_near
@@ -166,8 +166,7 @@ class Censored(Bounded):
     @property
     def sums(self) -> PossibleSums:
         """Those of the noise, and at a bound all beyond it."""
-        known = largest_density(self.mechanism) is not None
-        return super().sums._replace(largest=self._largest if known else None)
+        return bounded_as(self.mechanism, super().sums, self._largest)
 
     def _largest(self, value: Array, low: Array, high: Array) -> Array:
         """That of the noise; what was clamped is the more likely the further the sum is beyond the bound."""
@@ -290,8 +289,7 @@ class PartitionSelection(Mechanism):
     @property
     def sums(self) -> PossibleSums:
         """Those of the clamped noise, and 0 at the lower bound."""
-        known = largest_density(self.mechanism) is not None
-        return super().sums._replace(largest=self._largest if known else None)
+        return bounded_as(self.mechanism, super().sums, self._largest)
 
     def _largest(self, value: Array, low: Array, high: Array) -> Array:
         """That of the clamped noise; at the lower bound 0 is certain."""

@@ -14,7 +14,7 @@ from dpjax._util.words import quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import AddedNoise
 from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism, is_mechanism, parts_of
-from dpjax.mechanisms.largest_density import largest_density
+from dpjax.mechanisms.largest_density import bounded_as, largest_density
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
 from dpjax.mechanisms.promises import Promise, ProtectedSums
@@ -233,8 +233,7 @@ class Tempered(Mechanism):
     @property
     def sums(self) -> PossibleSums:
         """Those of the mechanism, with its largest density raised to the power."""
-        known = largest_density(self.mechanism) is not None
-        return super().sums._replace(largest=self._largest if known else None)
+        return bounded_as(self.mechanism, super().sums, self._largest)
 
     def _largest(self, value: Array, low: Array, high: Array) -> Array:
         """That of the mechanism, times the power."""

@@ -10,8 +10,18 @@ import jax.numpy as jnp
 
 from dpjax.base import Array
 from dpjax.mechanisms.base import Mechanism
+from dpjax.mechanisms.possible_sums import PossibleSums
 
-__all__ = ["LargestDensity", "at_nearest", "by_bounds", "by_tails", "finite", "largest_density", "overlaps"]
+__all__ = [
+    "LargestDensity",
+    "at_nearest",
+    "bounded_as",
+    "by_bounds",
+    "by_tails",
+    "finite",
+    "largest_density",
+    "overlaps",
+]
 
 LargestDensity = Callable[[Array, Array, Array], Array]
 """``(value, low, high) -> [..., d]``; see `dpjax.mechanisms.PossibleSums`."""
@@ -35,6 +45,11 @@ def largest_density(mechanism: Mechanism) -> LargestDensity | None:
     if mechanism.tails is not None:
         return lambda value, low, high: by_tails(mechanism.tails, value, low, high)
     return lambda value, low, high: by_bounds(sums.bounds, value, low, high)
+
+
+def bounded_as(mechanism: Mechanism, sums: PossibleSums, largest: LargestDensity) -> PossibleSums:
+    """The possible sums with a bound that is made of that of another mechanism, or without one if this has none."""
+    return sums._replace(largest=None if largest_density(mechanism) is None else largest)
 
 
 def at_nearest(log_density: Callable[[Array], Array], best: Array, low: Array, high: Array) -> Array:

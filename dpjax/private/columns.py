@@ -1,7 +1,7 @@
 """Tables and their columns, of whatever library: their names, what their types allow, and their entries.
 
-Public are the names, and the types that whoever makes an array or a table has to choose. Of lists and of columns of
-objects nothing is known before they are read.
+The names are public, and so are the types that whoever makes an array or a table has to choose. Nothing is known of
+lists and of columns of objects before they are read.
 """
 
 import re
