@@ -34,6 +34,7 @@ VALUES = {
 
 
 @pytest.mark.x32
+@pytest.mark.filterwarnings("ignore::dpjax.release.PrecisionWarning")
 @pytest.mark.parametrize("name", VALUES)
 def test_any_values_give_finite_draws(name: str) -> None:
     posterior = draw(VALUES[name])
