@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from dpjax._util.jit import enable_compilation_cache as enable_compilation_cache
     from dpjax.adapters.numpyro import from_numpyro, private_target as private_target
     from dpjax.base import Model
-    from dpjax.clt import sample_clt
+    from dpjax.clt import normal_sum as normal_sum
     from dpjax.data_augmentation.algorithm import gibbs, impute
     from dpjax.data_augmentation.counts import counts, least_squares as least_squares
     from dpjax.data_augmentation.parameters import parameter_kernel as parameter_kernel
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         likelihood_ratio_test as likelihood_ratio_test,
         maximum_likelihood,
     )
-    from dpjax.mcmc import sample, sample_batch, until
+    from dpjax.mcmc import sample, sample_batch, sample_clt, until
     from dpjax.mechanisms import (
         AddedNoise as AddedNoise,
         CellKeys as CellKeys,
@@ -97,7 +97,7 @@ else:
             "dpjax.posterior.saving": "load",
             "dpjax.adapters.numpyro": "from_numpyro private_target",
             "dpjax.base": "Model",
-            "dpjax.clt": "sample_clt",
+            "dpjax.clt": "normal_sum",
             "dpjax.data_augmentation.algorithm": "gibbs impute",
             "dpjax.data_augmentation.counts": "counts least_squares",
             "dpjax.data_augmentation.parameters": "parameter_kernel",
@@ -105,7 +105,7 @@ else:
             "dpjax.data_augmentation.summed_out": "marginal_likelihood summed_out",
             "dpjax.importance": "importance_sample",
             "dpjax.likelihood": "MaximumLikelihood likelihood_ratio_test maximum_likelihood",
-            "dpjax.mcmc": "sample sample_batch until",
+            "dpjax.mcmc": "sample sample_batch sample_clt until",
             "dpjax.mechanisms": (
                 "AddedNoise CellKeys Censored DiscreteGaussian DiscreteLaplace Exact ExponentialMechanism Gaussian "
                 "HaarWavelet Independent KNormLinf Laplace LocalChannel Mechanism MultivariateGaussian PermuteAndFlip "

@@ -1,6 +1,16 @@
-"""Posteriors under the normal approximation of the sum, for many records, without imputation."""
+"""The likelihood by the Normal approximation of the sum, for many records, without imputation."""
 
-from dpjax.clt.inputs import check_problem, default_points, obstacle_to_clt
-from dpjax.clt.sample import Drawn, Size, draw_chains, sample_clt
+from dpjax.clt.inputs import check_problem, default_points, obstacle_to_clt, source_or_obstacle
+from dpjax.clt.likelihood import REFINEMENT, NormalSum, normal_sum
+from dpjax.clt.predictive import predict_values
 
-__all__ = ["Drawn", "Size", "check_problem", "default_points", "draw_chains", "obstacle_to_clt", "sample_clt"]
+__all__ = [
+    "REFINEMENT",
+    "NormalSum",
+    "check_problem",
+    "default_points",
+    "normal_sum",
+    "obstacle_to_clt",
+    "predict_values",
+    "source_or_obstacle",
+]

@@ -5,50 +5,27 @@ Given θ the sum S of n contributions of mean μ(θ) and covariance Σ(θ) is ap
 depend on n. An unknown n is integrated out with two of its values at a time; see `dpjax.clt.number`.
 """
 
-from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from dpjax._util.validation import Obstacle, name_of
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.moments import Moments, Source, build_moments
-from dpjax.clt.number import find_neighbours, number_at, reference_number, with_place
-from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density
+from dpjax.clt.number import find_neighbours, number_at, reference_number
 from dpjax.mechanisms.base import Mechanism, parts_of
 from dpjax.mechanisms.smoothed import smoothed
 from dpjax.mechanisms.spread import simulated_variance
 from dpjax.models.data_sets import take_number
-from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower
 from dpjax.numerics.scores import EXPONENTIAL_SCORES
 from dpjax.release import Release
 from dpjax.release.summed import log_density_at
 from dpjax.release.unknown_count import is_unknown
 
-__all__ = ["CltProblem", "build_problem", "build_target", "obstacle_of_noise", "release_noise", "simulate_variance"]
-
-
-class NoisePlace(NamedTuple):
-    """The position of a chain, which moves as one vector of all these numbers; see `Problem.place`.
-
-    Attributes
-    ----------
-    whitened
-        The parameters, unconstrained and whitened [k].
-    scales
-        Normal scores of the latent variances of Laplace noise.
-    sums
-        Latent noise, standardised by its distribution under Normal noise given the parameters.
-    """
-
-    whitened: Array
-    scales: Array
-    sums: Array
+__all__ = ["CltProblem", "build_problem", "obstacle_of_noise", "release_noise", "simulate_variance"]
 
 
 class ReleaseNoise(NamedTuple):
@@ -112,10 +89,11 @@ class CltProblem(NamedTuple):
         return (about - number) / root * (self.release.value / about) - root * offset
 
     def log_likelihood(self, parameters: Parameters, scales: Array, sums: Array) -> Array:
-        """The log-density [] of the value and the latent numbers given the parameters, up to a constant."""
+        """The log-density [] of the value given the parameters and the latent numbers, up to a constant."""
         if not is_unknown(self.release):
             return self.log_density(self.release.n, self.moments(parameters), scales, sums)
-        return find_neighbours(self.release, parameters).log_sum(self.log_densities(parameters, scales, sums))
+        neighbours = find_neighbours(self.release, parameters)
+        return neighbours.log_sum(self.log_densities(parameters, scales, sums)) - neighbours.log_prior
 
     def log_densities(self, parameters: Parameters, scales: Array, sums: Array) -> Array:
         """The log-density [2] at either neighbour of an unknown number, up to one constant."""
@@ -135,7 +113,6 @@ class CltProblem(NamedTuple):
         factor = factorize(covariance + jnp.diag(variance))
         white = solve_lower(factor, self.residual_at(number, offset)[:, None])[:, 0]
         value = -jnp.sum(jnp.square(white)) / 2 - jnp.sum(jnp.log(jnp.diagonal(factor)))
-        value -= jnp.sum(jnp.square(scales)) / 2
         return value + self.correction(number, factor, white, variance, sums) if self.noise.held else value
 
     def correction(self, number: Array | int, factor: Array, white: Array, variance: Array, sums: Array) -> Array:
@@ -151,7 +128,7 @@ class CltProblem(NamedTuple):
         slack = jnp.sqrt(jnp.finfo(own.dtype).eps) / 16  # a sum that cannot vary determines the noise
         given = jnp.diag(own * (1 + slack)) - product(inverse.T, inverse)
         noise = product(inverse.T, white) + product(factorize(given), sums)
-        value, start = -jnp.sum(jnp.square(sums)) / 2, 0
+        value, start = jnp.zeros((), own.dtype), 0
         for part, where in self.noise.held:
             stop = start + where.stop - where.start
             origin = self.release.value[where]
@@ -160,16 +137,6 @@ class CltProblem(NamedTuple):
             start = stop
         return value + jnp.sum(jnp.square(noise) / own) / 2
 
-    def start(self, whitened: Array) -> Array:
-        """The vector of whitened parameters [k] with all latent numbers 0, their centre."""
-        return jnp.pad(whitened, (0, self.noise.scaled.size + self.noise.held_places.size))
-
-    def place(self, vector: Array) -> NoisePlace:
-        """The position of a vector."""
-        stop = vector.size - self.noise.held_places.size
-        start = stop - self.noise.scaled.size
-        return NoisePlace(vector[:start], vector[start:stop], vector[stop:])
-
 
 def build_problem(model: Model, release: Release, source: Source, rule: Any, simulated: Array) -> CltProblem:
     """The problem of a model and a release; see `build_moments` and `release_noise` for the rest."""
@@ -177,25 +144,6 @@ def build_problem(model: Model, release: Release, source: Source, rule: Any, sim
     return CltProblem(
         release, lambda parameters: moments(take_number(parameters)[0]), release_noise(release, simulated)
     )
-
-
-def build_target(model: Model, problem: CltProblem, tuning: Tuning) -> Callable[[Array], Array]:
-    """The log-density [] of a chain's vector, up to a constant."""
-    model = with_place(model, problem.release)
-
-    def log_density(vector: Array) -> Array:
-        place = problem.place(vector)
-        likelihood = partial(problem.log_likelihood, scales=place.scales, sums=place.sums)
-        return build_log_density(model, tuning, unravel_of(model), likelihood)(place.whitened)
-
-    return log_density
-
-
-def unravel_of(model: Model) -> Callable[[Array], Parameters]:
-    """The map from a vector [k] to unconstrained parameters."""
-    shapes = parameter_shapes(model)
-    free = jax.eval_shape(model.unconstrain, shapes)
-    return ravel_pytree(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), free))[1]
 
 
 def obstacle_of_noise(mechanism: Any, d: int) -> Obstacle | None:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from dpjax.base import Array, Key, Model, Parameters, static
+from dpjax.base import Array, Key, Model, Parameters, Records, static
 from dpjax.models.data_sets import NUMBER, take_number
 from dpjax.models.same_records import SameRecords
 from dpjax.release import Release
@@ -56,7 +56,7 @@ def with_place(model: Model, release: Release) -> Model:
 class WithPlace(SameRecords):
     """The model of the same records as another one, with the place of an unknown number among its parameters.
 
-    Its density has no term for the place, whose prior comes with the likelihood; its draws of it are from the prior.
+    The density of the place is the linear interpolation of the number's prior probabilities.
     """
 
     model: Model
@@ -74,8 +74,9 @@ class WithPlace(SameRecords):
         return self.model.sample_prior(own_key) | {NUMBER: number + shift}
 
     def log_prior(self, parameters: Parameters) -> Array:
-        """The log-density [] of the other model's parameters."""
-        return self.model.log_prior(split(parameters)[0])
+        """The log-density [] of both priors."""
+        own, place = split(parameters)
+        return self.model.log_prior(own) + neighbours_of(self.prior, place).log_prior
 
     def unconstrain(self, parameters: Parameters) -> Parameters:
         """From parameters and place to unconstrained numbers."""
@@ -95,6 +96,10 @@ class WithPlace(SameRecords):
     def derived(self, parameters: Parameters) -> Parameters:
         """The quantities that the other model derives."""
         return self.model.derived(self.own_parameters(parameters))
+
+    def reported(self, records: Records) -> Records:
+        """The number, where one was drawn."""
+        return {NUMBER: records[NUMBER]} if NUMBER in records else {}
 
 
 def split(parameters: Parameters) -> tuple[Parameters, Array]:
@@ -156,6 +161,11 @@ class Neighbours(NamedTuple):
         """The logarithm [] of the interpolated density, from that at each of the two [2]."""
         return jax.nn.logsumexp(self.log_weights + log_densities)
 
+    @property
+    def log_prior(self) -> Array:
+        """The logarithm [] of the interpolated prior."""
+        return jax.nn.logsumexp(self.log_weights)
+
     def choose(self, uniform: Array, log_densities: Array) -> Array:
         """One of the two, int [], drawn by a uniform number."""
         upper = jax.nn.sigmoid(jnp.diff(self.log_weights + log_densities)[0])
@@ -164,7 +174,11 @@ class Neighbours(NamedTuple):
 
 def find_neighbours(release: Release, parameters: Parameters) -> Neighbours:
     """The neighbours of the place among the parameters."""
-    prior, place = prior_of(release), parameters[NUMBER]
+    return neighbours_of(prior_of(release), parameters[NUMBER])
+
+
+def neighbours_of(prior: CountPrior, place: Array) -> Neighbours:
+    """The neighbours of a place."""
     lower = jnp.floor(jax.lax.stop_gradient(place))
     numbers = jnp.stack([lower, lower + 1])
     shares = jnp.maximum(1 - jnp.abs(place - numbers), jnp.finfo(place.dtype).tiny)

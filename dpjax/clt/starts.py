@@ -15,19 +15,21 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 
 from dpjax._util.validation import fail
-from dpjax.base import Array, Key, Model
-from dpjax.clt.density import CltProblem, build_problem, build_target, unravel_of
+from dpjax.base import Array, Key, Model, Parameters
+from dpjax.clt.density import CltProblem, build_problem
 from dpjax.clt.moments import Source
 from dpjax.clt.number import number_at, reference_number, with_place
-from dpjax.data_augmentation.parameters.coordinates import Tuning, fit_to_prior
+from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density, fit_to_prior
 from dpjax.models.programs import jit_model
+from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics import tree_where
 from dpjax.numerics.linear_algebra import factorize, product, solve_lower, solve_upper
 from dpjax.release import Release
 
-__all__ = ["Starts", "check_starts", "find_starts"]
+__all__ = ["Starts", "check_starts", "find_starts", "unravel_of"]
 
 CANDIDATES = 32
 """Number of draws per chain, from a Normal distribution fitted to the prior."""
@@ -47,8 +49,8 @@ class Starts(NamedTuple):
 
     Attributes
     ----------
-    places
-        The vectors of the chains [chain, size].
+    parameters
+        The parameters of the chains [chain, ...].
     tuning
         The whitening by the normal approximation at the best mode.
     log_density
@@ -57,7 +59,7 @@ class Starts(NamedTuple):
         The smallest eigenvalue [] of the correlation matrix of the value there.
     """
 
-    places: Array
+    parameters: Parameters
     tuning: Tuning
     log_density: Array
     precision: Array
@@ -87,7 +89,7 @@ class Point(NamedTuple):
 
 @partial(jit_model, static_argnames=("source", "num_chains"))
 def find_starts(
-    keys: tuple[Key, Key, Key],
+    key: Key,
     model: Model,
     release: Release,
     source: Source,
@@ -96,7 +98,7 @@ def find_starts(
     num_chains: int,
 ) -> Starts:
     """Starts around modes of the density in which all noise is Normal."""
-    prior_key, candidate_key, spread_key = keys
+    prior_key, candidate_key, spread_key = jax.random.split(key, 3)
     problem = build_problem(model, release, source, rule, simulated)
     problem = problem._replace(noise=problem.noise._replace(scaled=np.arange(0), held=()))
     prior = fit_to_prior(prior_key, with_place(model, release))
@@ -112,20 +114,21 @@ def find_starts(
     tuning = whiten_about(prior, best)
     apart = jax.vmap(lambda mode: tuning.whiten(prior.colour(mode)))(whitened)
     normals = DISPERSION * jax.random.normal(spread_key, apart.shape, apart.dtype)
-    # The vectors are those of the whole problem, with its latent numbers.
-    places = jax.vmap(build_problem(model, release, source, rule, simulated).start)(apart + normals)
-    return Starts(places, tuning, best.log_density, correlation_floor(best.covariance, release))
+    whole, unravel = with_place(model, release), unravel_of(with_place(model, release))
+    starts = jax.vmap(lambda one: whole.constrain(unravel(tuning.colour(one))))(apart + normals)
+    return Starts(starts, tuning, best.log_density, correlation_floor(best.covariance, release))
 
 
 def build_evaluation(model: Model, problem: CltProblem, tuning: Tuning) -> Callable[[Array], Point]:
     """The function that evaluates a `Point` at whitened parameters [k], by one forward derivative."""
-    target, model = build_target(model, problem, tuning), with_place(model, problem.release)
-    unravel = unravel_of(model)
+    model, none = with_place(model, problem.release), jnp.zeros(0, problem.release.value.dtype)
+    unravel, log_likelihood = unravel_of(model), partial(problem.log_likelihood, scales=none, sums=none)
+    target = build_log_density(model, tuning, unravel, log_likelihood)
 
     def values(whitened: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
         parameters = model.constrain(unravel(tuning.colour(whitened)))
         residual, covariance = problem.residual(parameters)
-        density, number = target(problem.start(whitened)), number_at(problem.release, parameters)
+        density, number = target(whitened), number_at(problem.release, parameters)
         return (density, residual), (density, covariance + jnp.diag(problem.noise.variance / number))
 
     def evaluate(whitened: Array) -> Point:
@@ -135,6 +138,12 @@ def build_evaluation(model: Model, problem: CltProblem, tuning: Tuning) -> Calla
         return Point(whitened, density, slope, information, covariance)
 
     return evaluate
+
+
+def unravel_of(model: Model) -> Callable[[Array], Parameters]:
+    """The map from a vector [k] to unconstrained parameters."""
+    free = jax.eval_shape(model.unconstrain, parameter_shapes(model))
+    return ravel_pytree(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), free))[1]
 
 
 def climb_from(evaluate: Callable[[Array], Point], candidates: Array) -> Point:

@@ -11,8 +11,8 @@ from typing import Any, get_args
 import jax
 import jax.numpy as jnp
 
-from dpjax._util.validation import check_choice, check_hashable_function, fail, name_of
-from dpjax.base import Imputation, ImputationKernel, Key, Model
+from dpjax._util.validation import check_choice, check_hashable_function, fail, name_of, summarize_error
+from dpjax.base import Imputation, ImputationKernel, Key, Model, Parameters
 from dpjax.data_augmentation.counts import counts
 from dpjax.data_augmentation.counts.form import prefers_counts
 from dpjax.data_augmentation.kernel_checks import check_kernel, is_known
@@ -31,10 +31,11 @@ from dpjax.data_augmentation.records.pcn import pcn
 from dpjax.data_augmentation.records.soma import soma
 from dpjax.data_augmentation.records.unknown_number import rows_of, with_capacity
 from dpjax.data_augmentation.summed_out import (
+    Likelihood,
     MarginalLikelihood,
+    OwnLikelihood,
     SummedOut,
     preferred_sums,
-    sum_out,
     summed_out,
     summed_state,
 )
@@ -86,7 +87,7 @@ class Problem:
     model: Model
     release: PrivateRelease
     plan: SweepPlan
-    likelihood: MarginalLikelihood | None = None
+    likelihood: Likelihood | None = None
 
     def planned(self, **choices: Any) -> "Problem":
         """The problem with other choices in its plan, which leave the form of the latent data as it is."""
@@ -107,9 +108,19 @@ class Problem:
     @cached_property
     def swept_release(self) -> Any:
         """The release as a sweep reads it: the likelihood of the parameters where the records are summed out."""
-        if not self.plan.sums_out:
+        if not isinstance(self.plan.imputation, SummedOut):
             return self.release
-        return sum_out(self.model, self.release) if self.likelihood is None else self.likelihood
+        return self.likelihood or self.plan.imputation.sum_out(self.given_model, self.given_release)
+
+    @property
+    def has_own_likelihood(self) -> bool:
+        """Whether the likelihood is another than that of the records summed out."""
+        return self.plan.sums_out and not isinstance(self.swept_release, MarginalLikelihood)
+
+    def given_parameters(self, parameters: Parameters) -> Parameters:
+        """Parameters without the numbers that a likelihood has of its own."""
+        own = parameter_shapes(self.model).keys() - parameter_shapes(self.given_model).keys()
+        return {name: leaf for name, leaf in parameters.items() if name not in own}
 
     @property
     def num_imputed(self) -> int:
@@ -157,6 +168,7 @@ def augment(
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
     allow_counts: bool = False,
     allow_sums: bool = False,
+    likelihood: Any = None,
 ) -> Problem:
     """The problem with the plan of a sweep, defaults filled in; incompatible choices are refused before compilation.
 
@@ -166,6 +178,8 @@ def augment(
         Whether counts stand for the records where that is cheaper and neither imputation nor interweaving is chosen.
     allow_sums
         Whether the records are summed out where they can be, likewise.
+    likelihood
+        That of the parameters alone, if the user gives it.
 
     Raises
     ------
@@ -177,8 +191,9 @@ def augment(
     if not (interweave is None or isinstance(interweave, bool)):
         remedy = "None takes what the model allows."
         fail("interweave", repr(interweave), "True, False or None", remedy, error=TypeError)
-    likelihood = None
-    if (imputation is None or is_auto(imputation)) and interweave is None:
+    if likelihood is not None:
+        imputation, likelihood = choose_likelihood(model, likelihood, imputation, interweave)
+    elif (imputation is None or is_auto(imputation)) and interweave is None:
         if allow_counts and prefers_counts(model, release):
             imputation = counts()
         elif allow_sums and (likelihood := preferred_sums(model, release)) is not None:
@@ -197,11 +212,39 @@ def augment(
     )
 
 
+def choose_likelihood(
+    model: Model, choice: Any, imputation: Any, interweave: Any
+) -> tuple[SummedOut, Likelihood | None]:
+    """The imputation that stands for a likelihood, and the likelihood if it is not made from model and release."""
+    if imputation is not None or interweave:
+        given = "one beside an imputation or interweaving, which impute records"
+        fail("likelihood", given, "no choice of how records are imputed", "Leave imputation and interweave out.")
+    if isinstance(choice, SummedOut):
+        return choice, None
+    if isinstance(choice, Likelihood):
+        return SummedOut(), choice
+    check_hashable_function("likelihood", choice, "dpjax.normal_sum(), or a hashable function of the parameters")
+    check_returns_number(choice, parameter_shapes(model))
+    return SummedOut(), OwnLikelihood(choice)
+
+
+def check_returns_number(function: Any, shapes: Any) -> None:
+    """Raise unless a function of the parameters returns one real number."""
+    expected, remedy = "a log-density [] of the parameters, a dict by name", "Sum over what was released."
+    try:
+        found = jax.eval_shape(function, shapes)
+    except Exception as error:  # whatever a function of the user's own may raise
+        fail("likelihood", f"a function that failed with {summarize_error(error)}", expected, remedy)
+    if getattr(found, "shape", None) != () or not jnp.issubdtype(found.dtype, jnp.floating):
+        given = f"shape {list(found.shape)}" if hasattr(found, "shape") else type(found).__name__
+        fail("likelihood", f"a function that returns {given}", expected, remedy)
+
+
 def impute_by(
     model: Model,
     release: PrivateRelease,
     choice: Imputation | str | None,
-    likelihood: MarginalLikelihood | None = None,
+    likelihood: Likelihood | None = None,
 ) -> Problem:
     """The problem whose plan has the imputation for a choice, the model's own update, and no interweaving.
 
@@ -216,10 +259,14 @@ def impute_by(
         If the choice is no function, programs cannot be compiled for it, or it does not fit the model and the release.
         Also if there are more records to impute than can be indexed.
     """
-    problem = problem_of(model, release, SweepPlan(choose_imputation(release, choice), False, None))
+    imputation = choose_imputation(release, choice)
+    if isinstance(imputation, SummedOut):
+        likelihood = likelihood or imputation.sum_out(model, release)
+        return Problem(
+            model, release, likelihood.extend(model), release, SweepPlan(imputation, False, None), likelihood
+        )
+    problem = problem_of(model, release, SweepPlan(imputation, False, None))
     check_number_known(problem.release)
-    if isinstance(problem.plan.imputation, SummedOut):
-        return replace(problem, likelihood=likelihood or problem.plan.imputation.sum_out(model, release))
     if not callable(problem.kernel):
         given = f"{show(problem.plan.imputation)}, which returns {name_of(problem.kernel)}"
         fail("imputation", given, "a function that returns a kernel", "See dpjax.base.Imputation.", error=TypeError)
@@ -305,7 +352,8 @@ def with_refresh(problem: Problem, choice: bool | None) -> Problem:
 
 def with_records(problem: Problem, wanted: bool) -> Problem:
     """The problem with records drawn for each draw that is kept, if they are wanted though they are summed out."""
-    return problem.planned(imputation=SummedOut(records=wanted)) if problem.plan.sums_out else problem
+    imputation = problem.plan.imputation
+    return problem.planned(imputation=imputation.with_records(wanted)) if isinstance(imputation, SummedOut) else problem
 
 
 def refresh_obstacle(problem: Problem) -> str:

@@ -28,7 +28,7 @@ from dpjax.data_augmentation.records.forms import SecondStep, is_collapsed
 from dpjax.data_augmentation.records.local import has_windows
 from dpjax.data_augmentation.records.microdata import values_summed_out
 from dpjax.data_augmentation.refresh import RefreshInfo, RefreshTuning, build_refreshes, num_due, parts_due
-from dpjax.data_augmentation.summed_out import MarginalLikelihood, summed_state
+from dpjax.data_augmentation.summed_out import Likelihood, summed_state
 from dpjax.data_augmentation.summed_out.likelihood import LEFT_OUT
 from dpjax.models.data_sets import DataSetsModel
 from dpjax.models.simulation import GibbsState, draw_parameters, init_latent, parameter_shapes
@@ -142,7 +142,7 @@ def build_sweep(model: Model, release: PrivateRelease, plan: SweepPlan) -> Sweep
     second step of Yu and Meng (2011). If the parameters are integrated out of the imputation it is all that moves, and
     they are drawn given what it imputed.
     """
-    if isinstance(release, MarginalLikelihood):
+    if isinstance(release, Likelihood):
         return build_summed_sweep(model, release, plan)
     release = release.tabulated()
     if is_collapsed(plan.imputation, model, release):
@@ -202,7 +202,7 @@ def build_collapsed_sweep(model: Model, release: PrivateRelease, plan: SweepPlan
     return Sweep(move, complete, release)
 
 
-def build_summed_sweep(model: Model, likelihood: MarginalLikelihood, plan: SweepPlan) -> Sweep:
+def build_summed_sweep(model: Model, likelihood: Likelihood, plan: SweepPlan) -> Sweep:
     """The sweep that moves the parameters alone, with the records summed out.
 
     Its first part leaves p(parameters | release) invariant. Its second part draws the records of a state that is kept,

@@ -164,7 +164,7 @@ def build_density(model: Model, problem: CltProblem, scales: Rule | None) -> Cal
         if scales is None:
             return problem.log_likelihood(parameters, none, none)
         log_terms = jax.vmap(lambda point: problem.log_likelihood(parameters, point, none), in_axes=1)(scales.points)
-        return logsumexp(log_terms + jnp.sum(jnp.square(scales.points), axis=0) / 2 + jnp.log(scales.weights))
+        return logsumexp(log_terms + jnp.log(scales.weights))
 
     return log_density
 

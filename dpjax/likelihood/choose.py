@@ -18,10 +18,9 @@ from dpjax._util.validation import (
     name_of,
 )
 from dpjax.base import Imputation, Key, Model, Parameters
-from dpjax.clt import check_problem, default_points, obstacle_to_clt
+from dpjax.clt import REFINEMENT, check_problem, default_points, obstacle_to_clt
 from dpjax.clt.density import release_noise, simulate_variance
 from dpjax.clt.moments import make_points
-from dpjax.clt.sample import REFINEMENT
 from dpjax.clt.starts import check_starts, find_starts
 from dpjax.data_augmentation.counts import counts
 from dpjax.data_augmentation.counts.form import find_obstacle, prefers_counts
@@ -199,7 +198,7 @@ def open_summed(
 def open_approximate(key: Key, model: Model, release: Any, start: Parameters | None) -> LikelihoodStart:
     """The likelihood of a sum that is taken to be Normal, at the mode of its posterior unless a start is given."""
     source, given = check_problem(model, release), as_sum(release)
-    rule_key, noise_key, scale_key, prior_key, candidate_key, spread_key = jax.random.split(key, 6)
+    rule_key, noise_key, scale_key, start_key = jax.random.split(key, 4)
     release = given.with_mechanism(smoothed(given.mechanism))
     make = partial(make_points, rule_key, model, source, default_points(source))
     simulated = simulate_variance(noise_key, release)
@@ -215,7 +214,6 @@ def open_approximate(key: Key, model: Model, release: Any, start: Parameters | N
     )
     if start is not None:
         return LikelihoodStart(surface, np.asarray(to_vector(model, start)[0], float)[None], None)
-    keys = prior_key, candidate_key, spread_key
-    starts = find_starts(keys, model, release, source, surface.rule, simulated, START_CHAINS)
+    starts = find_starts(start_key, model, release, source, surface.rule, simulated, START_CHAINS)
     check_starts(starts, release)
     return LikelihoodStart(surface, np.asarray(starts.tuning.location, float)[None], None)

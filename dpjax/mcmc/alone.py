@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import jax
@@ -15,7 +14,7 @@ from dpjax.base import Parameters
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.parameters.kernels import SteppedKernel
 from dpjax.data_augmentation.problem import Problem
-from dpjax.data_augmentation.summed_out import sum_out, summed_state
+from dpjax.data_augmentation.summed_out import sum_out
 from dpjax.data_augmentation.summed_out.likelihood import LEFT_OUT, MOST_LEFT_OUT, error_of_thinning, in_words
 from dpjax.mcmc.climb import Ascent, fit_to, settle
 from dpjax.mcmc.run import MIN_WINDOW, Kernel, PosteriorRun, advance_chains, next_step, tune_to_draws
@@ -124,9 +123,9 @@ class AloneRun(SearchingRun):
 
     def states_at(self, parameters: Parameters) -> GibbsState:
         """See `SearchingRun`."""
-        start = partial(summed_state, self.problem.plan, likelihood=self.problem.swept_release)
-        states: GibbsState = jax.vmap(start)(parameters)
-        return states
+        # Records, if any are drawn, are drawn for the states that are kept.
+        nothing = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), self.state_shapes.latent)
+        return GibbsState(parameters, nothing)
 
     def with_better_sums(self, draws: Any) -> "AloneRun | None":
         """See `SearchingRun`."""
@@ -175,7 +174,13 @@ def make_run_alone(
     """The run of a problem whose records are summed out, with chains at modes, or at `initial` [chain, ...]."""
     announce("climbing to the modes")
     keys = given["keys"]
-    settled, ascent = settle(problem, keys.starts[0], initial, len(keys.chains), in_turn=once_on_cpu())
+    key, num_chains = keys.starts[0], len(keys.chains)
+    found = problem.swept_release.find_starts(key, problem.model, num_chains)
+    if found is not None:
+        starts = found.parameters | (initial or {})
+        settled, ascent = problem, Ascent(starts, found.log_density, found.tuning, starts)
+    else:
+        settled, ascent = settle(problem, key, initial, num_chains, in_turn=once_on_cpu())
     schedule = make_growing_schedule(num_warmup, num_samples, thin)
     kind = LargeAloneRun if settled.swept_release.is_large else AloneRun
     return kind(problem=settled, ascent=ascent, schedule=schedule, **given)

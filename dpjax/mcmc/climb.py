@@ -21,7 +21,7 @@ from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density, fit_to_prior
 from dpjax.data_augmentation.problem import Problem
-from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out, thin
+from dpjax.data_augmentation.summed_out import Likelihood, sum_out, thin
 from dpjax.mcmc.modes import Ends, Mode, distinct_modes, far_candidates
 from dpjax.models.programs import jit_model
 from dpjax.models.recentred import Recentred, find_effects
@@ -124,7 +124,7 @@ def whiten_starts(model: Model, prior: Tuning, initial: Parameters) -> Array:
 
 @partial(jit_model, static_argnames=("together",))
 def climb_to_modes(
-    model: Model, likelihood: MarginalLikelihood, key: Key, prior: Tuning, candidates: Array, together: int | None
+    model: Model, likelihood: Likelihood, key: Key, prior: Tuning, candidates: Array, together: int | None
 ) -> Climbs:
     """Climbs on p(parameters | release), each from one of some candidates [climb, candidate, p].
 
@@ -164,7 +164,7 @@ def ascend(target: Callable[[Array], Array], start: Array) -> tuple[Array, Array
 
 
 @jit_model
-def look_around(model: Model, likelihood: MarginalLikelihood, prior: Tuning, ends: Parameters) -> Ends:
+def look_around(model: Model, likelihood: Likelihood, prior: Tuning, ends: Parameters) -> Ends:
     """The ends [climb, ...] of climbs, with the whitening by the curvature at each, and whether it is a mode."""
     _, unravel = to_vector(model, jax.tree.map(lambda leaf: leaf[0], ends))
     target = build_log_density(model, prior, unravel, likelihood.build())
@@ -227,12 +227,11 @@ def whitened(prior: Tuning, tuning: Tuning) -> np.ndarray:
     return found
 
 
-def recentre(model: Model, likelihood: MarginalLikelihood) -> Model:
+def recentre(model: Model, likelihood: Likelihood) -> Model:
     """The model with its group effects standardised, on scales that can be changed; itself if it has none."""
-    field = likelihood.terms.hidden_field
-    if field is None:
+    if likelihood.predicted is None:
         return model
-    rows, known = likelihood.model, likelihood.terms.known
+    rows, known, field = likelihood.predicted
     shapes = parameter_shapes(model)
     powers = {name: jnp.zeros(shapes[name].shape) for name in find_effects(model, rows, known, field)}
     return Recentred(model, rows, known, powers, field) if powers else model
@@ -290,7 +289,7 @@ def settle(
     likelihood = problem.swept_release
     problem = replace(problem, model=recentre(problem.model, likelihood))
     num = min(num_chains, MOST_CLIMBS)
-    together = None if in_turn else max(min(num, MOST_TOGETHER // likelihood.terms.size), 1)
+    together = None if in_turn else max(min(num, MOST_TOGETHER // likelihood.size), 1)
     draw_key, climb_key, further_key, about_key = jax.random.split(key, 4)
     prior, candidates = draw_candidates.unoptimized(problem.model, draw_key, num)
     if initial is not None:

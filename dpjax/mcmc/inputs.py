@@ -6,16 +6,20 @@ from typing import Any, Literal
 
 import jax
 
-from dpjax._util.validation import fail, is_refusal, summarize_error
+from dpjax._util.validation import Obstacle, fail, is_refusal, summarize_error
 from dpjax.base import Model, Parameters, Records
-from dpjax.clt import check_problem, obstacle_to_clt
+from dpjax.clt import check_problem, normal_sum, obstacle_to_clt, source_or_obstacle
+from dpjax.data_augmentation.counts.form import prefers_counts
 from dpjax.data_augmentation.counts.table import COUNTS
 from dpjax.data_augmentation.problem import Problem
+from dpjax.data_augmentation.summed_out import SummedOut
 from dpjax.mcmc.run import Collect
+from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters, check_prior
 from dpjax.models.simulation import GibbsState
 from dpjax.release import PrivateRelease
-from dpjax.release.unknown_count import is_unknown
+from dpjax.release.base import is_release
+from dpjax.release.unknown_count import expected_number, is_unknown
 
 LARGE_SAMPLE: Literal["large-sample"] = "large-sample"
 
@@ -24,6 +28,13 @@ RECORDS_FOR_LARGE_STARTS = 10_000
 
 From the prior they take hundreds of sweeps to arrive, of milliseconds each. The approximation takes some seconds at any
 number.
+"""
+
+MANY_UNKNOWN = 300
+"""An unknown number of records from which their sum is taken to be Normal by default.
+
+Chains that also add and remove records mix the more slowly the more there are: a regression with some 1,200 had 188
+effective draws in 55 CPU seconds, with R-hat of 1.03, and with little noise R-hat of 1.4.
 """
 
 
@@ -77,11 +88,21 @@ def check_initial(
     return parameters
 
 
+def default_likelihood(model: Model, release: PrivateRelease) -> SummedOut | None:
+    """The Normal sum for many records of an unknown number, unless counts can stand for them; else None."""
+    if not is_release(release) or not is_unknown(release) or expected_number(release.n) < MANY_UNKNOWN:
+        return None
+    check_fit(model, release)
+    if prefers_counts(model, release) or isinstance(source_or_obstacle(model, release), Obstacle):
+        return None
+    return normal_sum()
+
+
 def default_initial(problem: Problem) -> Literal["large-sample"] | None:
     """Where chains start if the user does not say: near the posterior where many records are imputed one by one."""
     model, release = problem.given_model, problem.given_release
     own = problem.plan.own_latent_data
-    if own is not None or is_unknown(release) or release.n < RECORDS_FOR_LARGE_STARTS:
+    if own is not None or problem.plan.sums_out or is_unknown(release) or release.n < RECORDS_FOR_LARGE_STARTS:
         return None
     return LARGE_SAMPLE if obstacle_to_clt(model, release) is None else None
 

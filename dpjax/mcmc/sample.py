@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -13,16 +14,18 @@ from dpjax._util.host import on_host
 from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import is_refusal
 from dpjax._util.warn import warn_at_the_call
-from dpjax.base import Imputation, Key, Model, Parameters
+from dpjax.base import Array, Imputation, Key, Model, Parameters
+from dpjax.clt import NormalSum, predict_values
 from dpjax.data_augmentation.parameters import KernelBuilder, ParameterKernel
 from dpjax.data_augmentation.problem import Problem, augment, move_noise, with_records, with_refresh
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
+from dpjax.data_augmentation.summed_out import Likelihood, SummedOut
 from dpjax.diagnostics.warnings import warn_of_nonfinite
 from dpjax.mcmc.alone import SearchingRun, make_run_alone, warn_of_left_out
 from dpjax.mcmc.climb import standardised_effects
 from dpjax.mcmc.draws import accepted_per_proposal, drawn_of, fill_gaps
 from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
-from dpjax.mcmc.inputs import check_collect, check_initial, default_initial, read_collect
+from dpjax.mcmc.inputs import check_collect, check_initial, default_initial, default_likelihood, read_collect
 from dpjax.mcmc.modes import warn_of_modes
 from dpjax.mcmc.run import Collect, PosteriorRun, has_check, make_schedule, split_key
 from dpjax.mcmc.starts import draw_large, equilibrate, starts_by, tune_by
@@ -35,8 +38,9 @@ from dpjax.mcmc.until import (
     how_it_ended,
     make_stopping_rule,
 )
+from dpjax.models.data_sets import NUMBER
 from dpjax.models.positions import check_derived
-from dpjax.models.simulation import free_numbers
+from dpjax.models.simulation import free_numbers, parameter_shapes
 from dpjax.posterior.posterior import Posterior
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
@@ -44,6 +48,9 @@ from dpjax.runtime.devices import Devices, choose_mesh, gather_to_host, to_host
 from dpjax.runtime.fingerprint import identify_keys
 from dpjax.runtime.progress import Progress, ShowProgress
 from dpjax.runtime.run import Status, at_work, check_run, find_saved, looking_for_starts, run_to_end
+
+TRAJECTORY = {"centred_is_divergent": "num_divergent", "centred_num_integration_steps": "num_integration_steps"}
+"""The names of reports on trajectories, where these are all there is."""
 
 FAR_STARTS = (
     "The chains start from the prior: the Normal approximation that they would start from failed ({error}). With many "
@@ -61,6 +68,7 @@ def sample(
     num_warmup: int = 1_000,
     num_samples: int = 1_000,
     thin: int = 1,
+    likelihood: Likelihood | SummedOut | Callable[[Parameters], Array] | None = None,
     imputation: Imputation | str | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
@@ -91,6 +99,12 @@ def sample(
         Draws kept of each chain.
     thin
         How many steps they are apart: a step is a sweep, or with `refresh` what of sweeps and refreshes is due.
+    likelihood
+        The likelihood of the parameters alone, in place of imputed records: ``dpjax.normal_sum()``, what
+        `dpjax.marginal_likelihood` returns, or a function ``parameters -> []`` of your own, which is the log-density of
+        what was released. By default the sum is taken to be Normal if the number of records is unknown and 300 or more
+        are expected, as chains that impute them hardly mix, unless counts can stand for the records or one of the
+        choices below is made; the posterior then says that it is approximate.
     imputation
         See `dpjax.gibbs`. Here what is left open is possible too: ``soma("auto")``, ``pcn()``, and ``"auto"`` for the
         imputation that docs/choosing.md recommends for the release. By default counts stand for the records where these
@@ -171,13 +185,16 @@ def sample(
     collect, counts_allowed = read_collect(collect)
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
     with Progress(progress) as bar, on_host():
-        allowed = {"allow_counts": counts_allowed, "allow_sums": refresh is not True}
+        if likelihood is None and all(choice is None for choice in (imputation, interweave, refresh, collect, initial)):
+            likelihood = default_likelihood(model, release)
+        allowed = {"allow_counts": counts_allowed, "allow_sums": refresh is not True, "likelihood": likelihood}
         problem = augment(model, release, imputation, interweave, parameter_kernel, **allowed)
         problem = with_records(problem, collect is not None)
         check_derived(model)
         check_until(until, model)
         initial, asked = check_initial(model, release, initial, num_chains), isinstance(initial, str)
         initial = default_initial(problem) if initial is None else initial
+        initial = None if asked and problem.plan.sums_out else initial  # these start at modes as it is
         mesh = choose_mesh(devices, num_chains)
         path = None if checkpoint is None else check_path(checkpoint, mesh)
         given = {"collect": collect, "keys": split_key(key, num_chains), "mesh": mesh}
@@ -244,7 +261,7 @@ def make_posterior(
     problem = run.problem
     interrupted, ended = how_it_ended("sample", run, status, file, rule)
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
-    info = fill_gaps(draws.info)
+    draws, info = draws._replace(parameters=problem.given_parameters(draws.parameters)), fill_gaps(draws.info)
     warn_of_nonfinite(info["num_nonfinite"], sweeps=run.schedule[-1].thin)
     warn_of_room(problem.release, draws.reported)
     warn_of_left_out(info)
@@ -253,18 +270,41 @@ def make_posterior(
     if not problem.plan.sums_out:
         rates = accepted_per_proposal(to_host(status.chains.accepted), info, status, run.schedule[-1])
         info = {**info, "acceptance_rate_per_record": rates}
+    fields = {
+        "draws": drawn_of(draws),
+        "info": info,
+        "collected": draws.collected,
+        "interrupted": interrupted,
+        "keys": identify_keys(run.keys.chains),
+        "ended": ended,
+        "settings": asked_of(problem.plan, run.schedule[-1], initial),
+    }
+    if problem.has_own_likelihood:
+        return posterior_of_likelihood(problem, run.keys.rates, fields)
     return posterior_of(
         replace(problem, plan=status.kernel.plan),
-        draws=drawn_of(draws),
-        info=info,
-        collected=draws.collected,
-        interrupted=interrupted,
         final_states=gather_to_host(run.mesh, status.chains.state),
         tuning=status.kernel.tuning,
         refresh=jax.tree.map(np.asarray, status.kernel.refresh),
-        keys=identify_keys(run.keys.chains),
-        ended=ended,
-        settings=asked_of(problem.plan, run.schedule[-1], initial),
+        **fields,
+    )
+
+
+def posterior_of_likelihood(problem: Problem, key: Key, fields: dict[str, Any]) -> Posterior:
+    """The posterior by another likelihood than that of the records, of which nothing is imputed."""
+    likelihood, draws, info = problem.swept_release, fields["draws"], fields["info"]
+    fields["info"] = {TRAJECTORY.get(name, name): leaf for name, leaf in info.items()}
+    own = {name: draws[name] for name in (*parameter_shapes(problem.given_model), NUMBER) if name in draws}
+    fields["info"] |= likelihood.examine(key, own)
+    is_normal = isinstance(likelihood, NormalSum)
+    nothing = {"final_states": None, "tuning": None, "plan": None}
+    return Posterior(
+        model=problem.given_model,
+        release=problem.given_release,
+        approximate=is_normal,
+        predictor=predict_values if is_normal else None,
+        **nothing,
+        **fields,
     )
 
 

@@ -15,13 +15,15 @@ import numpy as np
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, Imputation, Key, Latent, Model, Parameters, Records
-from dpjax.clt import Size, check_problem, default_points, draw_chains
+from dpjax.clt import normal_sum
 from dpjax.data_augmentation.parameters import Tuning
+from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.records.forms import OwnLatentData
 from dpjax.data_augmentation.records.possible import limits_counts, with_possible_counts
 from dpjax.data_augmentation.refresh import RefreshTuning, fit_refresh
+from dpjax.mcmc.alone import make_run_alone
 from dpjax.mcmc.inputs import refused_by_name
-from dpjax.mcmc.run import PosteriorRun, tune_to_draws
+from dpjax.mcmc.run import PosteriorRun, split_key, tune_to_draws
 from dpjax.mechanisms.base import parts_of
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, Position, draw_position_at, init_state, noise_size, parameter_shapes
@@ -30,6 +32,7 @@ from dpjax.release import PrivateRelease, Release
 from dpjax.release.summed import as_sum
 from dpjax.runtime.devices import choose_mesh, on_one_device
 from dpjax.runtime.progress import Progress
+from dpjax.runtime.run import run_to_end
 
 MIN_TRIES = 20
 MAX_TRIES = 1_000
@@ -321,14 +324,14 @@ def impute_all(
 
 def draw_large(key: Key, model: Model, release: PrivateRelease, num_chains: int) -> Parameters:
     """Draws [chain, draw, ...] from the Normal approximation, for model and release as the user knows them."""
-    release = as_sum(release)
     with refused_by_name(), on_one_device(), Progress(False) as hidden:
-        source = check_problem(model, release)
-        size = Size(num_chains, NUM_WARMUP, NUM_DRAWS, default_points(source))
-        drawn = draw_chains(key, model, release, source, size, hidden, mesh=choose_mesh(None, num_chains))
-    if not drawn.run.is_done(drawn.status):
+        problem = augment(model, as_sum(release), likelihood=normal_sum())
+        given = {"collect": None, "keys": split_key(key, num_chains), "mesh": choose_mesh(None, num_chains)}
+        run = make_run_alone(problem, NUM_WARMUP, NUM_DRAWS, 1, None, reports=False, **given)
+        status = run_to_end(run, run.at_known_starts(), None, hidden)
+    if not run.is_done(status):
         raise KeyboardInterrupt("sample was interrupted while it looked for starts.")
-    return {name: jnp.asarray(drawn.draws.parameters[name]) for name in parameter_shapes(model)}
+    return {name: jnp.asarray(status.draws.parameters[name]) for name in parameter_shapes(model)}
 
 
 def tune_by(run: PosteriorRun, draws: Parameters) -> tuple[Tuning | None, RefreshTuning | None]:

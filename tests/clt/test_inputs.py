@@ -138,7 +138,8 @@ def test_equal_keys_give_equal_draws(posterior):
 
 @pytest.mark.filterwarnings("ignore:.*effective sample size")
 def test_divergences_are_reported(posterior):
+    posterior.info["num_divergent"] = np.zeros((2, 400))
     posterior.info["num_divergent"][0, :3] = 1
     with pytest.warns(UserWarning, match="3 of 800 trajectories diverged"):
         posterior.summary()
-    posterior.info["num_divergent"][0, :3] = 0
+    del posterior.info["num_divergent"]

@@ -46,7 +46,7 @@ CALLS: dict[str, tuple[str, Callable[[float], Any]]] = {
         "run_batch",
         lambda value: dpjax.sample_batch(KEY, MODEL, [release(value), release(value + 1)], **SHORT),
     ),
-    "sample_clt": ("run_chunk", lambda value: dpjax.sample_clt(KEY, MODEL, release(value), **SHORT)),
+    "sample_clt": ("advance_chains", lambda value: dpjax.sample_clt(KEY, MODEL, release(value), **SHORT)),
     "mixture": (
         "run_chunk",
         lambda value: dpjax.mixture.sample(

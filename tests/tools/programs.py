@@ -14,15 +14,13 @@ import numpyro.distributions as dist
 import dpjax
 from dpjax import coupling, exchangeable, mixture, models, private, statistics
 from dpjax._util.jit import in_full_precision
-from dpjax.clt.density import build_problem, build_target
-from dpjax.clt.inputs import find_points
-from dpjax.clt.moments import Source
 from dpjax.data_augmentation.parameters import initial_tuning
+from dpjax.data_augmentation.parameters.coordinates import build_log_density
 from dpjax.data_augmentation.plan import Noise
 from dpjax.data_augmentation.problem import augment, with_noise
 from dpjax.data_augmentation.sweep import build_kernel
 from dpjax.models.simulation import Position, init_state
-from dpjax.numerics.quadrature import make_rule
+from dpjax.models.unconstrained import to_vector
 from dpjax.private import noise
 from dpjax.smc.sampler import run_island
 
@@ -132,14 +130,12 @@ def holder(build: Callable, *noise: Any, **options: Any) -> Program:
 
 def large(model: dpjax.Model, release: dpjax.Release) -> Program:
     """A step of `dpjax.sample_clt`."""
-    points = find_points(model)
-    rule = make_rule(jax.random.key(0), 2, 16) if points == "scores" else None
-    problem = build_problem(model, release, Source((False, False), points), rule, jnp.ones(len(release.value)))
-    tuning = initial_tuning(jax.random.key(0), model)
-    place = problem.start(tuning.location)
-    target = build_target(model, problem, tuning)
-    algorithm = blackjax.nuts(target, 0.1, jnp.eye(sum(leaf.size for leaf in place)))
-    return Program(in_full_precision(algorithm.step), lambda key: algorithm.init(place))
+    likelihood = dpjax.normal_sum(16).sum_out(model, release)
+    whole, tuning = likelihood.extend(model), initial_tuning(jax.random.key(0), likelihood.extend(model))
+    unravel = to_vector(whole, whole.sample_prior(jax.random.key(0)))[1]
+    target = build_log_density(whole, tuning, unravel, likelihood.build())
+    algorithm = blackjax.nuts(target, 0.1, jnp.eye(tuning.location.size))
+    return Program(in_full_precision(algorithm.step), lambda key: algorithm.init(tuning.location))
 
 
 def tempered(model: dpjax.Model, release: dpjax.Release) -> Program:

@@ -1,5 +1,6 @@
 """Records that are summed out: the likelihood of the parameters alone, for releases of values of single records."""
 
+from dpjax.data_augmentation.summed_out.contract import Likelihood, OwnLikelihood
 from dpjax.data_augmentation.summed_out.imputation import (
     SummedOut,
     preferred_sums,
@@ -16,7 +17,9 @@ from dpjax.data_augmentation.summed_out.likelihood import (
 )
 
 __all__ = [
+    "Likelihood",
     "MarginalLikelihood",
+    "OwnLikelihood",
     "SummedOut",
     "marginal_likelihood",
     "preferred_sums",

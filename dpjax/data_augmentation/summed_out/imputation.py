@@ -1,7 +1,7 @@
 """The choice to sum the records out, in place of imputing them."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -11,9 +11,11 @@ from dpjax._util.validation import fail, is_traced
 from dpjax.base import ImputationInfo, ImputationKernel, Key, Latent, Model, Parameters
 from dpjax.data_augmentation.kernel_checks import builds_kernel
 from dpjax.data_augmentation.parameters.centred import has_gradients
+from dpjax.data_augmentation.summed_out.contract import Likelihood
 from dpjax.data_augmentation.summed_out.likelihood import MarginalLikelihood, sum_out, try_sum_out
 from dpjax.models.simulation import GibbsState, init_latent, parameter_shapes
 from dpjax.release import PrivateRelease
+from dpjax.release.unknown_count import check_number_known
 
 __all__ = ["SummedOut", "preferred_sums", "summed_out", "summed_state"]
 
@@ -37,6 +39,10 @@ class SummedOut:
 
     records: bool = False
 
+    def with_records(self, wanted: bool) -> Self:
+        """The choice with records drawn, or not."""
+        return replace(self, records=wanted)
+
     @builds_kernel
     def __call__(self, model: Model, release: PrivateRelease) -> ImputationKernel:
         """Exact draws from p(records | parameters, release), but for what windows of whole numbers leave out."""
@@ -49,17 +55,16 @@ class SummedOut:
 
         return step
 
-    def sum_out(self, model: Model, release: PrivateRelease) -> MarginalLikelihood:
+    def sum_out(self, model: Model, release: PrivateRelease) -> Likelihood:
         """The likelihood of the parameters alone, or an error if there is none, or a program is being traced."""
+        check_number_known(release)
         if is_traced((model, release)):
             remedy = "Use dpjax.sample, or dpjax.imwg()."
             fail("imputation", "summed_out()", "one that imputes the records, as many releases run at once", remedy)
         return sum_out(model, release)
 
 
-def summed_state(
-    plan: Any, parameters: Parameters, likelihood: MarginalLikelihood, key: Key | None = None
-) -> GibbsState:
+def summed_state(plan: Any, parameters: Parameters, likelihood: Likelihood, key: Key | None = None) -> GibbsState:
     """The state at parameters: with records drawn given these, or without any if a plan does not ask for them."""
     if not plan.imputation.records:
         return GibbsState(parameters, Latent({}, jnp.zeros(0), jnp.zeros(())))

@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.printing import Printed
-from dpjax._util.pytree import PyTree
 from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.records.microdata import cross, hidden_fields, split_hidden
+from dpjax.data_augmentation.summed_out.contract import Likelihood
 from dpjax.data_augmentation.summed_out.groups import GroupedTerms
 from dpjax.data_augmentation.summed_out.normal_fields import NormalFields, are_normal
 from dpjax.data_augmentation.summed_out.rows import Rows, group_each, group_records
@@ -58,7 +58,7 @@ MOST_LEFT_OUT = 1e-6
 """Largest share of the likelihood that windows of whole numbers may leave out."""
 
 
-class MarginalLikelihood(PyTree, Printed):
+class MarginalLikelihood(Likelihood, Printed):
     """The log-density of a release given the parameters, with what is hidden of each record summed out.
 
     A pytree, to be passed to compiled functions and called in them. It is differentiable in the parameters.
@@ -96,10 +96,6 @@ class MarginalLikelihood(PyTree, Printed):
         ]
         return "\n".join(lines)
 
-    def __call__(self, parameters: Parameters) -> Array:
-        """The log-density [] of all that was released, given the parameters."""
-        return self.build()(parameters)
-
     def build(self) -> Any:
         """The function ``parameters -> []`` with what does not depend on the parameters computed once."""
         terms, weights = self.terms.build(self.model), self.weights
@@ -127,9 +123,20 @@ class MarginalLikelihood(PyTree, Printed):
         return None if terms is None else replace(self, terms=terms)
 
     @property
+    def size(self) -> int:
+        """How many numbers are summed over, for all rows."""
+        return self.terms.size
+
+    @property
     def is_large(self) -> bool:
         """Whether a gradient takes longer than what else a step is made of."""
-        return self.terms.size > LARGE
+        return self.size > LARGE
+
+    @property
+    def predicted(self) -> tuple[Model, Records, str] | None:
+        """See `Likelihood`; None if what is hidden of a row is not one field."""
+        field = self.terms.hidden_field
+        return None if field is None else (self.model, self.terms.known, field)
 
     def left_out(self, parameters: Parameters) -> Array:
         """A bound [] of what the sums leave out of the likelihood, relative to it; 0 if they are exact.

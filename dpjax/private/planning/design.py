@@ -24,9 +24,9 @@ from dpjax._util.validation import (
 )
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.clt.inputs import check_problem, obstacle_to_clt
-from dpjax.clt.sample import sample_clt
 from dpjax.diagnostics.summary import Summary, entry_names
 from dpjax.mcmc.batch import sample_batch
+from dpjax.mcmc.sample_clt import sample_clt
 from dpjax.models.checks import check_fit
 from dpjax.models.simulation import draw_parameters, draw_values, parameter_shapes
 from dpjax.private.accounting.query import Budget

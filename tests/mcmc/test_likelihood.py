@@ -1,0 +1,96 @@
+"""`sample` by a likelihood of the parameters: the Normal sum with all that runs have, and functions of a user's own."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro
+import pytest
+from numpyro import distributions as dist
+from scipy import stats
+
+import dpjax
+from dpjax import models, statistics
+
+KEY = jax.random.key(1)
+MODEL = models.normal(models.NormalPrior(0.0, 10.0), variance=4.0)
+TOTAL = statistics.total("y")
+RELEASE = dpjax.Release([130.0], dpjax.Laplace(20.0), TOTAL, 100)
+FEW = {"num_chains": 2, "num_warmup": 100, "num_samples": 200, "progress": False}
+
+
+def test_the_normal_sum_is_continued_stopped_and_started_as_any_run(tmp_path):
+    """Checkpoints, `thin`, `initial` and `until` reach it; latent noise shows in no draw."""
+    whole = dpjax.sample_clt(KEY, MODEL, RELEASE, checkpoint=tmp_path / "run.npz", thin=2, **FEW)
+    again = dpjax.sample(
+        KEY, MODEL, RELEASE, likelihood=dpjax.normal_sum(), checkpoint=tmp_path / "run.npz", thin=2, **FEW
+    )
+    np.testing.assert_array_equal(whole.draws["mean"], again.draws["mean"])
+    assert list(whole.draws) == ["mean"]
+    with pytest.raises(ValueError, match="checkpoint"):
+        dpjax.sample_clt(KEY, MODEL, RELEASE, num_points=64, checkpoint=tmp_path / "run.npz", thin=2, **FEW)
+    started = dpjax.sample_clt(KEY, MODEL, RELEASE, initial={"mean": jnp.ones(2)}, until=dpjax.until(ess=10), **FEW)
+    assert "ess" in started.ended or started.draws["mean"].shape[1] == 200
+
+
+@pytest.mark.x32
+def test_a_likelihood_of_a_users_own_is_sampled():
+    """Two group means behind a censored total, which no release has: against a grid by SciPy."""
+
+    def pair(n=2, y=None):
+        with numpyro.plate("groups", 2):
+            numpyro.sample("mean", dist.Normal(0.0, 2.0))
+        with numpyro.plate("records", n):
+            numpyro.sample("y", dist.Normal(0.0, 1.0), obs=y)
+
+    def at_least_three(parameters):
+        return jax.scipy.stats.norm.logsf(3.0, jnp.sum(parameters["mean"]), 0.5)
+
+    model = dpjax.from_numpyro(pair, records="y", n=2)
+    release = dpjax.Release([3.0], dpjax.Gaussian(0.5), TOTAL, 2)
+    posterior = dpjax.sample(KEY, model, release, likelihood=at_least_three, progress=False, num_samples=500)
+    grid = np.linspace(-12, 12, 4_001)
+    weights = stats.norm.pdf(grid, 0, np.sqrt(8)) * stats.norm.sf(3.0, grid, 0.5)
+    weights /= weights.sum()
+    mean = weights @ grid
+    total = posterior.draws["mean"].sum(axis=-1).astype(float)
+    assert abs(total.mean() - mean) < 4 * dpjax.diagnostics.mcse_mean(total)
+    sd = np.sqrt(weights @ (grid - mean) ** 2)
+    assert abs(total.std() - sd) < 4 * dpjax.diagnostics.mcse_sd(total)
+    assert posterior.plan is None
+    assert not posterior.approximate
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"likelihood": 3.0}, "likelihood: given"),
+        ({"likelihood": lambda parameters: parameters["rate"]}, "likelihood: given a function that failed"),
+        ({"likelihood": lambda parameters: jnp.ones(2)}, r"likelihood: given a function that returns .*\[2\]"),
+        ({"likelihood": dpjax.normal_sum(), "imputation": dpjax.imwg()}, "likelihood: given one beside an imputation"),
+        ({"likelihood": dpjax.normal_sum}, "likelihood: given"),
+    ],
+)
+def test_what_is_no_likelihood_is_refused_by_name(options, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        dpjax.sample(KEY, MODEL, RELEASE, **options)
+
+
+def test_a_normal_sum_draws_no_records():
+    with pytest.raises(ValueError, match="imputation: given normal_sum"):
+        dpjax.gibbs(MODEL, RELEASE, imputation=dpjax.normal_sum())
+
+
+def test_many_records_of_an_unknown_number_are_summed_by_default_and_few_are_imputed():
+    few, many = (
+        dpjax.Release(
+            [130.0],
+            dpjax.Gaussian(20.0),
+            TOTAL,
+            dpjax.UnknownCount(models.PoissonCount(number)),
+        )
+        for number in (20.0, 2_000.0)
+    )
+    run = {"num_chains": 1, "num_warmup": 0, "num_samples": 2, "progress": False}
+    assert dpjax.sample(KEY, MODEL, many, **run).approximate
+    assert not dpjax.sample(KEY, MODEL, few, **run).approximate
+    assert not dpjax.sample(KEY, MODEL, many, imputation=dpjax.imwg(), **run).approximate
