@@ -19,7 +19,7 @@ from dpjax.mechanisms.base import Mechanism, parts_of
 from dpjax.mechanisms.smoothed import smoothed
 from dpjax.mechanisms.spread import simulated_variance
 from dpjax.models.data_sets import take_number
-from dpjax.numerics.linear_algebra import factorize, product, solve_lower
+from dpjax.numerics.linear_algebra import LOG_TWO_PI, factorize, product, solve_lower
 from dpjax.numerics.scores import EXPONENTIAL_SCORES
 from dpjax.release import Release
 from dpjax.release.summed import log_density_at
@@ -89,17 +89,16 @@ class CltProblem(NamedTuple):
         return (about - number) / root * (self.release.value / about) - root * offset
 
     def log_likelihood(self, parameters: Parameters, scales: Array, sums: Array) -> Array:
-        """The log-density [] of the value given the parameters and the latent numbers, up to a constant."""
+        """The log-density [] of the value given the parameters and the latent numbers."""
         if not is_unknown(self.release):
             return self.log_density(self.release.n, self.moments(parameters), scales, sums)
         neighbours = find_neighbours(self.release, parameters)
         return neighbours.log_sum(self.log_densities(parameters, scales, sums)) - neighbours.log_prior
 
     def log_densities(self, parameters: Parameters, scales: Array, sums: Array) -> Array:
-        """The log-density [2] at either neighbour of an unknown number, up to one constant."""
+        """The log-density [2] at either neighbour of an unknown number."""
         moments, numbers = self.moments(parameters), find_neighbours(self.release, parameters).numbers
-        own = jnp.log(numbers) * self.release.value.size / 2  # the determinant's share of the number
-        return jax.vmap(lambda number: self.log_density(number, moments, scales, sums))(numbers) - own
+        return jax.vmap(lambda number: self.log_density(number, moments, scales, sums))(numbers)
 
     def draw_number(self, uniform: Array, parameters: Parameters, scales: Array, sums: Array) -> Array:
         """The number of records, int [], given the place between two and all else, by a uniform number."""
@@ -107,12 +106,13 @@ class CltProblem(NamedTuple):
         return find_neighbours(self.release, parameters).choose(uniform, densities)
 
     def log_density(self, number: Array | int, moments: tuple[Array, Array], scales: Array, sums: Array) -> Array:
-        """The log-density [] for n records of these moments, up to what does not depend on these."""
+        """The log-density [] of the value for n records of these moments."""
         offset, covariance = moments
         variance = self.noise.variance_at(scales) / number
+        per_coordinate = LOG_TWO_PI + jnp.log(jnp.asarray(number, variance.dtype))  # as the residual is in units of √n
         factor = factorize(covariance + jnp.diag(variance))
         white = solve_lower(factor, self.residual_at(number, offset)[:, None])[:, 0]
-        value = -jnp.sum(jnp.square(white)) / 2 - jnp.sum(jnp.log(jnp.diagonal(factor)))
+        value = -jnp.sum(jnp.square(white) + per_coordinate) / 2 - jnp.sum(jnp.log(jnp.diagonal(factor)))
         return value + self.correction(number, factor, white, variance, sums) if self.noise.held else value
 
     def correction(self, number: Array | int, factor: Array, white: Array, variance: Array, sums: Array) -> Array:
@@ -135,7 +135,7 @@ class CltProblem(NamedTuple):
             scale = jnp.sqrt(jnp.asarray(number, own.dtype))
             value += log_density_at(part, origin, origin, scale * noise[start:stop])
             start = stop
-        return value + jnp.sum(jnp.square(noise) / own) / 2
+        return value + jnp.sum(jnp.square(noise) / own + jnp.log(own * number) + LOG_TWO_PI) / 2
 
 
 def build_problem(model: Model, release: Release, source: Source, rule: Any, simulated: Array) -> CltProblem:

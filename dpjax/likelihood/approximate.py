@@ -17,7 +17,7 @@ from dpjax.clt.moments import Source
 from dpjax.likelihood.surface import Moments, Surface, parameters_at
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import draw_values
-from dpjax.numerics.linear_algebra import LOG_TWO_PI, factorize, product, solve_lower
+from dpjax.numerics.linear_algebra import factorize, product, solve_lower
 from dpjax.numerics.quadrature import Rule, as_rule, sobol
 from dpjax.release import Release
 from dpjax.release.summed import as_sum
@@ -145,11 +145,9 @@ def log_densities(
 ) -> Array:
     """The log-density [group] of the value at a vector [k]."""
     problem = build_problem(model, release, source, rule, simulated)
-    # The density of the residual, in units of √n, is that of the value times the root of n for each coordinate.
-    constant = -release.value.size * (LOG_TWO_PI + jnp.log(jnp.asarray(release.n, float))) / 2
     if scales is None:
-        return build_density(model, problem, None)(vector)[None] + constant
-    return jax.lax.map(lambda scales: build_density(model, problem, scales)(vector), scales) + constant
+        return build_density(model, problem, None)(vector)[None]
+    return jax.lax.map(lambda scales: build_density(model, problem, scales)(vector), scales)
 
 
 def build_density(model: Model, problem: CltProblem, scales: Rule | None) -> Callable[[Array], Array]:

@@ -187,7 +187,11 @@ def sample(
     with Progress(progress) as bar, on_host():
         if likelihood is None and all(choice is None for choice in (imputation, interweave, refresh, collect, initial)):
             likelihood = default_likelihood(model, release)
-        allowed = {"allow_counts": counts_allowed, "allow_sums": refresh is not True, "likelihood": likelihood}
+        allowed: dict[str, Any] = {
+            "allow_counts": counts_allowed,
+            "allow_sums": refresh is not True,
+            "likelihood": likelihood,
+        }
         problem = augment(model, release, imputation, interweave, parameter_kernel, **allowed)
         problem = with_records(problem, collect is not None)
         check_derived(model)
@@ -270,7 +274,7 @@ def make_posterior(
     if not problem.plan.sums_out:
         rates = accepted_per_proposal(to_host(status.chains.accepted), info, status, run.schedule[-1])
         info = {**info, "acceptance_rate_per_record": rates}
-    fields = {
+    fields: dict[str, Any] = {
         "draws": drawn_of(draws),
         "info": info,
         "collected": draws.collected,
@@ -297,13 +301,14 @@ def posterior_of_likelihood(problem: Problem, key: Key, fields: dict[str, Any]) 
     own = {name: draws[name] for name in (*parameter_shapes(problem.given_model), NUMBER) if name in draws}
     fields["info"] |= likelihood.examine(key, own)
     is_normal = isinstance(likelihood, NormalSum)
-    nothing = {"final_states": None, "tuning": None, "plan": None}
     return Posterior(
         model=problem.given_model,
         release=problem.given_release,
         approximate=is_normal,
         predictor=predict_values if is_normal else None,
-        **nothing,
+        final_states=None,
+        tuning=None,
+        plan=None,
         **fields,
     )
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from dpjax.base import Key, Latent, Model, Parameters
 from dpjax.data_augmentation.parameters import Tuning, average_steps_under, fit_step_size
 from dpjax.data_augmentation.parameters.kernels import ParameterKernel
-from dpjax.data_augmentation.summed_out import MarginalLikelihood
+from dpjax.data_augmentation.summed_out import Likelihood
 from dpjax.models.simulation import GibbsState, Position, draw_state, init_state
 from dpjax.release import PrivateRelease
 from dpjax.runtime.devices import platform_of
@@ -38,7 +38,7 @@ class Particles(Protocol):
 
 def particles_of(model: Model, release: Any) -> Particles:
     """Those of a release, or of the likelihood of the parameters."""
-    return Alone(model, release) if isinstance(release, MarginalLikelihood) else WithRecords(model, release)
+    return Alone(model, release) if isinstance(release, Likelihood) else WithRecords(model, release)
 
 
 class WithRecords:
@@ -72,7 +72,7 @@ class WithRecords:
 class Alone:
     """Parameters alone, whose likelihood has the records summed out."""
 
-    def __init__(self, model: Model, likelihood: MarginalLikelihood) -> None:
+    def __init__(self, model: Model, likelihood: Likelihood) -> None:
         self.model, self.log_likelihood = model, likelihood.build()
 
     def draw(self, key: Key) -> GibbsState:

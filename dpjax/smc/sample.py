@@ -1,5 +1,6 @@
 """Tempered sequential Monte Carlo with independent islands: input checks, the compiled run, and the combined sample."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,7 +20,7 @@ from dpjax.data_augmentation.parameters.kernels import HMC, EllipticalSlice, Ker
 from dpjax.data_augmentation.plan import SweepPlan, check_tuned
 from dpjax.data_augmentation.problem import Problem, augment
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
-from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out
+from dpjax.data_augmentation.summed_out import Likelihood, SummedOut, sum_out
 from dpjax.data_augmentation.summed_out.likelihood import MOST_LEFT_OUT, in_words, left_out_at
 from dpjax.diagnostics.warnings import name_stuck, warn_of_nonfinite
 from dpjax.importance import weigh_alone
@@ -52,6 +53,7 @@ def sample_smc(
     num_islands: int = 8,
     num_sweeps: int = 5,
     target_ess: float = 0.7,
+    likelihood: Likelihood | SummedOut | Callable[[Parameters], Array] | None = None,
     imputation: Imputation | str | None = None,
     interweave: bool | None = None,
     parameter_kernel: str | KernelBuilder | ParameterKernel | None = None,
@@ -80,6 +82,8 @@ def sample_smc(
     target_ess
         The effective sample size of each step as a fraction of the particles, between 0 and 1: closer to 1 there are
         more steps, with less loss in each.
+    likelihood
+        That of the parameters alone, in place of imputed records; see `dpjax.sample`.
     imputation
         Of the sweep; see `dpjax.gibbs`. Records of a local release are drawn exactly if their support is finite, else
         by Metropolis steps.
@@ -123,7 +127,9 @@ def sample_smc(
     check_count("num_sweeps", num_sweeps)
     check_share(target_ess)
     with Progress(progress) as bar, one_blas_thread():
-        problem = augment(model, release, imputation, interweave, parameter_kernel, allow_sums=True)
+        problem = augment(
+            model, release, imputation, interweave, parameter_kernel, allow_sums=True, likelihood=likelihood
+        )
         if problem.plan.sums_out:
             problem = problem.planned(parameter_kernel=kernel_of_particles(problem, parameter_kernel))
         else:
@@ -133,13 +139,34 @@ def sample_smc(
         labels = model.entry_labels(release.level_names | model.level_names)
         numbers, target = (num_islands, num_particles, num_sweeps), jnp.asarray(target_ess, float)
         draws, trace, left_out = run_until_sums_reach(problem, numbers, key, target, bar)
+        draws = own_draws(problem, key, draws)
     combined = combine(draws, trace, num_sweeps)
     warn_of_room(problem.release, draws)
-    warn_of_stuck(problem.model, draws)
+    warn_of_stuck(problem.given_model, draws)
     if left_out > MOST_LEFT_OUT:
         remedy = "Pass more particles, or impute the records: imputation=dpjax.imwg()."
         warn_at_the_call(f"{in_words(left_out)} at some draws. {remedy}")
     return replace(combined, labels=labels)
+
+
+def own_draws(problem: Problem, key: Key, draws: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Draws [island, particle, ...] without a likelihood's own numbers, but with what it draws given these."""
+    if not problem.has_own_likelihood:
+        return draws
+    shape = np.shape(next(iter(draws.values())))[:2]
+    keys = jax.random.split(jax.random.fold_in(key, shape[0]), shape)  # the islands have the numbers below
+    drawn = draw_given.unoptimized(problem.model, problem.swept_release, keys, draws)
+    return problem.given_parameters(draws) | jax.device_get(drawn)
+
+
+@jit_model
+def draw_given(model: Model, likelihood: Likelihood, keys: Key, draws: Parameters) -> Parameters:
+    """What a model reports of what a likelihood draws given parameters [island, particle, ...]."""
+
+    def draw(key: Key, parameters: Parameters) -> Parameters:
+        return model.reported(likelihood.sample_records(key, parameters))
+
+    return jax.vmap(jax.vmap(draw))(keys, draws)
 
 
 def kernel_of_particles(problem: Problem, choice: Any) -> ParameterKernel | None:
@@ -203,7 +230,7 @@ def run(
     num_particles: int,
     num_sweeps: int,
     key: Key,
-    release: PrivateRelease | MarginalLikelihood,
+    release: PrivateRelease | Likelihood,
     target_ess: Array,
 ) -> tuple[Parameters, Trace]:
     """Draws [island, particle, ...] and the islands' traces [island, step]."""

@@ -23,7 +23,7 @@ from jax.scipy.special import logsumexp
 from dpjax.base import Array, Key, Model
 from dpjax.data_augmentation.parameters import fit_tuning
 from dpjax.data_augmentation.plan import SweepPlan
-from dpjax.data_augmentation.summed_out import MarginalLikelihood
+from dpjax.data_augmentation.summed_out import Likelihood
 from dpjax.data_augmentation.sweep import build_sweep
 from dpjax.models.simulation import GibbsState
 from dpjax.numerics import proper_density, tree_where
@@ -116,7 +116,7 @@ def run_island(
     num_particles: int,
     num_sweeps: int,
     key: Key,
-    release: PrivateRelease | MarginalLikelihood,
+    release: PrivateRelease | Likelihood,
     target_ess: Array,
 ) -> Island:
     """The particles at λ = 1; at λ = NaN if none has positive density, below 1 after `MAX_TEMPERATURES` steps."""
@@ -135,7 +135,7 @@ def run_island(
     return jax.lax.while_loop(wanted, step, start_island(model, num_particles, start_key, release))
 
 
-def start_island(model: Model, num_particles: int, key: Key, release: PrivateRelease | MarginalLikelihood) -> Island:
+def start_island(model: Model, num_particles: int, key: Key, release: PrivateRelease | Likelihood) -> Island:
     """Particles from the prior, of which those of zero density were drawn anew.
 
     If a release excludes data sets, the prior probability of the others is a factor of p(s). It is estimated by the
@@ -207,7 +207,7 @@ def move_particles(
     model: Model,
     plan: SweepPlan,
     num_sweeps: int,
-    release: PrivateRelease | MarginalLikelihood,
+    release: PrivateRelease | Likelihood,
     fit_key: Key,
     keys: Key,
     particles: GibbsState,

@@ -94,3 +94,37 @@ def test_many_records_of_an_unknown_number_are_summed_by_default_and_few_are_imp
     assert dpjax.sample(KEY, MODEL, many, **run).approximate
     assert not dpjax.sample(KEY, MODEL, few, **run).approximate
     assert not dpjax.sample(KEY, MODEL, many, imputation=dpjax.imwg(), **run).approximate
+
+
+@pytest.mark.x32
+@pytest.mark.parametrize("mechanism", [dpjax.Gaussian(20.0), dpjax.Laplace(20.0)])
+def test_evidence_by_the_normal_sum_is_that_of_an_integral(mechanism):
+    """The constants of the density count: of its own, and of latent noise."""
+    islands = dpjax.sample_smc(
+        KEY, MODEL, dpjax.Release([130.0], mechanism, TOTAL, 100), likelihood=dpjax.normal_sum(), progress=False
+    )
+    sums = np.linspace(-20_000, 20_000, 400_001)
+    spread = np.sqrt(100**2 * 10.0**2 + 4 * 100)
+    noise = stats.norm(130, 20) if isinstance(mechanism, dpjax.Gaussian) else stats.laplace(130, 20)
+    expected = np.log(np.sum(stats.norm.pdf(sums, 0, spread) * noise.pdf(sums)) * (sums[1] - sums[0]))
+    error = islands.log_marginal_likelihood_error
+    assert error < 0.1
+    assert abs(islands.log_marginal_likelihood - expected) < 4 * error + 0.01
+    assert list(islands.draws) == ["mean"]
+
+
+def test_evidence_with_an_unknown_number_is_a_sum_over_all_numbers():
+    """Count and total of some 200 records, with a number drawn for each particle."""
+    number = dpjax.UnknownCount(models.UniformCount(180, 230))
+    statistic = statistics.stacked(statistics.count(), TOTAL)
+    release = dpjax.Release([205.0, 130.0], dpjax.Gaussian([4.0, 20.0]), statistic, number)
+    islands = dpjax.sample_smc(KEY, MODEL, release, likelihood=dpjax.normal_sum(), progress=False)
+    numbers = np.arange(180, 231)
+    total = stats.norm.logpdf(130.0, 0, np.sqrt(100.0 * numbers**2 + 4.0 * numbers + 400.0))
+    log_terms = stats.norm.logpdf(205.0, numbers, 4.0) + total - np.log(len(numbers))
+    expected = np.logaddexp.reduce(log_terms)
+    assert abs(islands.log_marginal_likelihood - expected) < 4 * islands.log_marginal_likelihood_error + 0.01
+    drawn = islands.draws["num_records"]
+    assert np.issubdtype(drawn.dtype, np.integer)
+    mean = np.exp(log_terms - expected) @ numbers
+    assert abs(np.mean(drawn) - mean) < 1.0

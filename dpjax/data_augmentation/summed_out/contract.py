@@ -17,20 +17,30 @@ class Likelihood(PyTree, abstract=True):
     What a kind of likelihood does not say is as it is for one that is exact and has no numbers of its own.
     """
 
-    is_approximate = False
-    """Whether the sums may leave something out, which `left_out` bounds."""
+    @property
+    def is_approximate(self) -> bool:
+        """Whether the sums may leave something out, which `left_out` bounds."""
+        return False
 
-    is_large = False
-    """Whether a gradient takes longer than what else a step is made of."""
+    @property
+    def is_large(self) -> bool:
+        """Whether a gradient takes longer than what else a step is made of."""
+        return False
 
-    is_shortened = False
-    """Whether sums are thinned or looked up in a table, so that draws are to be compared with the whole sums."""
+    @property
+    def is_shortened(self) -> bool:
+        """Whether sums are thinned or looked up in a table, so that draws are to be compared with the whole sums."""
+        return False
 
-    size = 1
-    """How many numbers are summed over."""
+    @property
+    def size(self) -> int:
+        """How many numbers are summed over."""
+        return 1
 
-    predicted: tuple[Model, Records, str] | None = None
-    """The model of the rows, what is known of these and their hidden field, where group effects are looked for."""
+    @property
+    def predicted(self) -> tuple[Model, Records, str] | None:
+        """The model of the rows, what is known of these and their hidden field, where group effects are looked for."""
+        return None
 
     def build(self) -> Callable[[Parameters], Array]:
         """The function ``parameters -> []`` with what does not depend on the parameters computed once."""
@@ -44,6 +54,10 @@ class Likelihood(PyTree, abstract=True):
         """A bound [] of what the sums leave out of the likelihood, relative to it; 0 if they are exact."""
         del parameters
         return jnp.zeros(())
+
+    def tempered(self, power: Array) -> "Likelihood":
+        """The likelihood raised to a power []."""
+        return Raised(self, power)
 
     def sample_records(self, key: Key, parameters: Parameters) -> Records:
         """A draw of what is drawn given the parameters; nothing by default."""
@@ -62,6 +76,30 @@ class Likelihood(PyTree, abstract=True):
         """Reports on how good the likelihood is at draws [chain, draw, ...]; an error if it is too coarse for them."""
         del key, draws
         return {}
+
+
+class Raised(Likelihood):
+    """A likelihood raised to a power.
+
+    Attributes
+    ----------
+    likelihood
+        The likelihood.
+    power
+        The power [].
+    """
+
+    likelihood: Likelihood
+    power: Array
+
+    def build(self) -> Callable[[Parameters], Array]:
+        """See `Likelihood`."""
+        log_likelihood = self.likelihood.build()
+        return lambda parameters: self.power * log_likelihood(parameters)
+
+    def sample_records(self, key: Key, parameters: Parameters) -> Records:
+        """See `Likelihood`."""
+        return self.likelihood.sample_records(key, parameters)
 
 
 class OwnLikelihood(Likelihood):
