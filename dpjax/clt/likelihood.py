@@ -147,13 +147,10 @@ class ByNormalSum(SummedOut):
 
     Parameters
     ----------
-    records
-        Whether an unknown number of records is drawn.
     num_points
         Points of the quadrature; None for the default.
     """
 
-    records: bool = True
     num_points: int | None = None
 
     def with_records(self, wanted: bool) -> Self:

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax._util.validation import check_choice, check_hashable_function, fail, name_of, summarize_error
 from dpjax.base import Imputation, ImputationKernel, Key, Model, Parameters
@@ -41,6 +42,7 @@ from dpjax.data_augmentation.summed_out import (
 )
 from dpjax.data_augmentation.sweep import find_second_step
 from dpjax.models.checks import check_fit
+from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, draw_state, parameter_shapes
 from dpjax.release import PrivateRelease
 from dpjax.release.summed import one_sum_of
@@ -122,6 +124,14 @@ class Problem:
         own = parameter_shapes(self.model).keys() - parameter_shapes(self.given_model).keys()
         return {name: leaf for name, leaf in parameters.items() if name not in own}
 
+    def own_draws(self, key: Key, draws: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Draws [chain, draw, ...] without a likelihood's own numbers, but with what it draws given these."""
+        if not self.has_own_likelihood:
+            return draws
+        shape = np.shape(next(iter(draws.values())))[:2]
+        drawn = draw_given(self.model, self.swept_release, jax.random.split(key, shape), draws)
+        return self.given_parameters(draws) | jax.device_get(drawn)
+
     @property
     def num_imputed(self) -> int:
         """How many records are imputed: none if they are summed out."""
@@ -153,6 +163,17 @@ class Problem:
     def second_step(self) -> SecondStep | None:
         """The step that moves parameters and latent data together, if there is one."""
         return find_second_step(self.model, self.release, self.plan)
+
+
+@jit_model
+def draw_given(model: Model, likelihood: Likelihood, keys: Key, draws: Parameters) -> Parameters:
+    """What a model reports of what a likelihood draws given parameters [chain, draw, ...]."""
+
+    def draw(given: tuple[Key, Parameters]) -> Parameters:
+        return model.reported(likelihood.sample_records(*given))
+
+    found: Parameters = jax.lax.map(partial(jax.lax.map, draw), (keys, draws))
+    return found
 
 
 def with_axes(axes: tuple[int, ...], leaf: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
@@ -208,7 +229,9 @@ def augment(
         fail("interweave", True, expected, "Give the model one, impute its records, or leave interweave out.")
     return problem.planned(
         interweave=second_step is not None and (second_step.by_default() if interweave is None else interweave),
-        parameter_kernel=choose_kernel(problem.model, parameter_kernel, alone=problem.plan.sums_out),
+        parameter_kernel=choose_kernel(
+            problem.model, parameter_kernel, alone=problem.plan.sums_out, smooth=problem.has_own_likelihood
+        ),
     )
 
 
@@ -219,6 +242,11 @@ def choose_likelihood(
     if imputation is not None or interweave:
         given = "one beside an imputation or interweaving, which impute records"
         fail("likelihood", given, "no choice of how records are imputed", "Leave imputation and interweave out.")
+    whole = [name for name, x in parameter_shapes(model).items() if not jnp.issubdtype(x.dtype, jnp.floating)]
+    if whole:
+        fail(
+            "likelihood", f"one of a model with parameters {whole} of whole numbers", "real ones", "Impute the records."
+        )
     if isinstance(choice, SummedOut):
         return choice, None
     if isinstance(choice, Likelihood):

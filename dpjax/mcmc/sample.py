@@ -265,7 +265,7 @@ def make_posterior(
     problem = run.problem
     interrupted, ended = how_it_ended("sample", run, status, file, rule)
     draws = jax.tree.map(lambda leaf: leaf[:, : status.filled], status.draws)
-    draws, info = draws._replace(parameters=problem.given_parameters(draws.parameters)), fill_gaps(draws.info)
+    info = fill_gaps(draws.info)
     warn_of_nonfinite(info["num_nonfinite"], sweeps=run.schedule[-1].thin)
     warn_of_room(problem.release, draws.reported)
     warn_of_left_out(info)
@@ -296,11 +296,12 @@ def make_posterior(
 
 def posterior_of_likelihood(problem: Problem, key: Key, fields: dict[str, Any]) -> Posterior:
     """The posterior by another likelihood than that of the records, of which nothing is imputed."""
-    likelihood, draws, info = problem.swept_release, fields["draws"], fields["info"]
+    number_key, examine_key = jax.random.split(key)
+    draws, info = problem.own_draws(number_key, fields["draws"]), fields["info"]
     fields["info"] = {TRAJECTORY.get(name, name): leaf for name, leaf in info.items()}
     own = {name: draws[name] for name in (*parameter_shapes(problem.given_model), NUMBER) if name in draws}
-    fields["info"] |= likelihood.examine(key, own)
-    is_normal = isinstance(likelihood, NormalSum)
+    fields["info"] |= problem.swept_release.examine(examine_key, own)
+    is_normal = isinstance(problem.swept_release, NormalSum)
     return Posterior(
         model=problem.given_model,
         release=problem.given_release,
@@ -309,7 +310,7 @@ def posterior_of_likelihood(problem: Problem, key: Key, fields: dict[str, Any]) 
         final_states=None,
         tuning=None,
         plan=None,
-        **fields,
+        **fields | {"draws": draws},
     )
 
 

@@ -139,7 +139,8 @@ def sample_smc(
         labels = model.entry_labels(release.level_names | model.level_names)
         numbers, target = (num_islands, num_particles, num_sweeps), jnp.asarray(target_ess, float)
         draws, trace, left_out = run_until_sums_reach(problem, numbers, key, target, bar)
-        draws = own_draws(problem, key, draws)
+        # The islands have the numbers below.
+        draws = problem.own_draws(jax.random.fold_in(key, num_islands), draws)
     combined = combine(draws, trace, num_sweeps)
     warn_of_room(problem.release, draws)
     warn_of_stuck(problem.given_model, draws)
@@ -147,26 +148,6 @@ def sample_smc(
         remedy = "Pass more particles, or impute the records: imputation=dpjax.imwg()."
         warn_at_the_call(f"{in_words(left_out)} at some draws. {remedy}")
     return replace(combined, labels=labels)
-
-
-def own_draws(problem: Problem, key: Key, draws: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Draws [island, particle, ...] without a likelihood's own numbers, but with what it draws given these."""
-    if not problem.has_own_likelihood:
-        return draws
-    shape = np.shape(next(iter(draws.values())))[:2]
-    keys = jax.random.split(jax.random.fold_in(key, shape[0]), shape)  # the islands have the numbers below
-    drawn = draw_given.unoptimized(problem.model, problem.swept_release, keys, draws)
-    return problem.given_parameters(draws) | jax.device_get(drawn)
-
-
-@jit_model
-def draw_given(model: Model, likelihood: Likelihood, keys: Key, draws: Parameters) -> Parameters:
-    """What a model reports of what a likelihood draws given parameters [island, particle, ...]."""
-
-    def draw(key: Key, parameters: Parameters) -> Parameters:
-        return model.reported(likelihood.sample_records(key, parameters))
-
-    return jax.vmap(jax.vmap(draw))(keys, draws)
 
 
 def kernel_of_particles(problem: Problem, choice: Any) -> ParameterKernel | None:

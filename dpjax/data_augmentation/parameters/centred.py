@@ -142,12 +142,12 @@ def build_log_likelihood(model: Model, records: Records) -> Callable[[Parameters
 
 
 def choose_kernel(
-    model: Model, choice: str | KernelBuilder | ParameterKernel | None, alone: bool = False
+    model: Model, choice: str | KernelBuilder | ParameterKernel | None, alone: bool = False, smooth: bool = False
 ) -> ParameterKernel | None:
     """The kernel that a choice stands for; None stands for the model's exact update, else for the default.
 
     If there are no parameters there is none to move. Parameters that move alone, with the records summed out, have no
-    exact update, and trajectories as long as they need by default.
+    exact update, and trajectories as long as they need by default. Their likelihood may be known to be `smooth`.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def choose_kernel(
         As `parameter_kernel`.
     """
     if choice is None and alone:
-        return NUTS(target_acceptance=ALONE) if has_gradients(model) else CoordinateSlice()
+        return NUTS(target_acceptance=ALONE) if smooth or has_gradients(model) else CoordinateSlice()
     if choice is None or not parameter_shapes(model):
         return None if model.has("update") or not parameter_shapes(model) else default_kernel(model)
     return choice if isinstance(choice, ParameterKernel) else parameter_kernel(choice)
