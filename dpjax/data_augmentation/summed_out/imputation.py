@@ -107,12 +107,13 @@ def preferred_sums(model: Model, release: PrivateRelease) -> MarginalLikelihood 
 
     They are summed out if they can be. An exact update of the parameters is kept if there are few records, or if so
     many that their log-density is known to a rounding error which moves of the parameters alone would notice. It is
-    kept, too, if the model does not map its parameters to all real numbers, as nothing else says which are possible.
+    kept, too, without a non-centred form. Then nothing else says that the parameters move over all real numbers, as
+    those of a Dirichlet prior do not if probabilities underflow.
     """
     if not release.fields:
         return None
     most = MOST_ROUNDING / float(jnp.finfo(jnp.result_type(float)).eps)
-    if model.has("update") and not (FEW_RECORDS < release.n <= most and model.has("constrain")):
+    if model.has("update") and not (FEW_RECORDS < release.n <= most and model.has("noncentred")):
         return None
     shapes = jax.tree.leaves(parameter_shapes(model))
     if not shapes or not all(jnp.issubdtype(x.dtype, jnp.floating) for x in shapes):

@@ -19,7 +19,7 @@ CELLS = models.categorical([1.0, 2.0, 1.0])
 
 
 class OwnNormal(dpjax.Model):
-    """As `NORMAL` with variance 1, by a user who says nothing of which parameters are possible."""
+    """As `NORMAL` with variance 1, by a user who gives no non-centred form."""
 
     def sample_prior(self, key):
         return {"mean": jax.random.normal(key)}
@@ -61,6 +61,12 @@ def test_parameters_that_may_be_bounded_keep_their_exact_update():
     """Catches gradients along parameters of which only the update knows where they can be."""
     assert not sums_out(OwnNormal(), points(90))
     assert sums_out(OwnNormal()._replace(update=None), points(90))
+
+
+def test_probabilities_that_underflow_keep_their_exact_update():
+    """Catches trajectories along logarithms of probabilities that are beyond what floats hold."""
+    answers = dpjax.LocalRelease(np.arange(90) % 3, dpjax.RandomizedResponse(0.7, 4))
+    assert [sums_out(models.categorical(np.full(4, each)), answers) for each in (0.01, 0.5)] == [False, True]
 
 
 def test_sums_and_what_asks_for_records_impute_them():
