@@ -57,6 +57,8 @@ def of_primitive(equation: Any, given: list[float]) -> float:
         return sum(given)
     if name in FIRST_ONLY and not any(others):
         return first
+    if name == "triangular_solve" and not first:
+        return others[0]
     if name == "select_n" and not first:
         return max(others)
     if name == "square":

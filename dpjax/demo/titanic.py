@@ -35,7 +35,7 @@ def compare(key: Key, random: Generator) -> Comparison:
     answers = jax.vmap(channel.sample)(jax.random.split(noise_key, n), cells)
     release = dpjax.LocalRelease(answers, channel)
     model = dpjax.models.categorical(jnp.ones(len(COUNTS)), shape=(2, 2))
-    posterior = dpjax.sample(chain_key, model, release, num_samples=4_000, interweave=False, refresh=False)
+    posterior = dpjax.sample(chain_key, model, release)
     answered = jnp.bincount(answers, length=len(COUNTS))
     return Comparison(
         title="Titanic, 2,201 answers",

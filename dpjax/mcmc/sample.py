@@ -109,8 +109,9 @@ def sample(
         See `dpjax.gibbs`. Here what is left open is possible too: ``soma("auto")``, ``pcn()``, and ``"auto"`` for the
         imputation that docs/choosing.md recommends for the release. By default counts stand for the records where these
         take no more different values than there are records, and neither `interweave` nor `collect` asks for records;
-        see `dpjax.counts`. Values of single records are summed out where they can be, if the model has no exact update
-        and neither `interweave` nor `refresh` asks for records; see `dpjax.summed_out`.
+        see `dpjax.counts`. Values of single records are summed out where they can be and neither `interweave` nor
+        `refresh` asks for records, except for at most 50 records of a model with an exact update; see
+        `dpjax.summed_out`.
     interweave
         See `dpjax.gibbs`.
     parameter_kernel

@@ -6,6 +6,7 @@ import pytest
 from jax.scipy.stats import norm
 
 from dpjax._util.degree import degrees_in
+from dpjax.numerics.linear_algebra import solve_lower
 
 POLYNOMIALS = [
     (lambda x, t: 3 * t + jnp.exp(t), 0),
@@ -13,6 +14,7 @@ POLYNOMIALS = [
     (lambda x, t: norm.logpdf(x, t, 2.0), 2),
     (lambda x, t: jax.jit(lambda a: a * x + t)(x**2), 3),
     (lambda x, t: jnp.where(t > 0, x, x * x), 2),
+    (lambda x, t: solve_lower(jnp.diag(t), x[:, None])[:, 0] ** 2, 2),
     (lambda x, t: jnp.where(jnp.isfinite(x) & (x == x), x, -jnp.inf), 1),
 ]
 OTHERS = [
@@ -20,6 +22,7 @@ OTHERS = [
     lambda x, t: jnp.where(x > t, x, t),
     lambda x, t: jnp.maximum(x, 50.0),
     lambda x, t: t / x,
+    lambda x, t: solve_lower(jnp.diag(x), t[:, None])[:, 0],
     lambda x, t: jnp.log1p(x * x),
     lambda x, t: t[x.astype(int)],
     lambda x, t: jax.lax.fori_loop(0, 3, lambda _, carry: carry * x, t),

@@ -324,6 +324,13 @@ MUTANTS = (
         SUMMED,
     ),
     Mutant(
+        "An exact update is kept however many records there are",
+        "data_augmentation/summed_out/imputation.py",
+        "FEW_RECORDS < release.n <= most",
+        "release.n < FEW_RECORDS <= most",
+        ("data_augmentation/summed_out/test_default.py",),
+    ),
+    Mutant(
         "An integral over Normal fields forgets its volume",
         "data_augmentation/summed_out/normal_fields.py",
         "highest + volume / 2",

@@ -172,8 +172,8 @@ CALLS: dict[str, Callable[[], Any]] = {
     "naive Bayes": lambda: drawn(
         NAIVE_BAYES, dpjax.Release(np.full(8, 15.0), dpjax.Laplace(1.0), statistics.class_features(2, 2, 2), N)
     ),
-    "responses": lambda: drawn(CATEGORICAL, RESPONSES),
-    "local Normal": lambda: drawn(NORMAL, dpjax.LocalRelease(POINTS, dpjax.Laplace(0.5), "y")),
+    "responses": lambda: drawn(CATEGORICAL, RESPONSES, imputation=dpjax.imwg()),
+    "local Normal": lambda: drawn(NORMAL, dpjax.LocalRelease(POINTS, dpjax.Laplace(0.5), "y"), imputation=dpjax.imwg()),
     "local counts": lambda: drawn(VISITS, NOISY_VISITS, imputation=dpjax.imwg()),
     "local counts, summed out": lambda: drawn(VISITS, NOISY_VISITS),
     "NumPyro": lambda: drawn(BENT, CROSSED),

@@ -19,6 +19,12 @@ from dpjax.release.unknown_count import check_number_known
 
 __all__ = ["SummedOut", "preferred_sums", "summed_out", "summed_state"]
 
+FEW_RECORDS = 50
+"""Largest number of records that are imputed by default if the parameters have an exact update given them."""
+
+MOST_ROUNDING = 2**-6
+"""Largest relative rounding, times the number of records, at which an exact update is given up for gradients."""
+
 
 @dataclass(frozen=True)
 class SummedOut:
@@ -83,9 +89,9 @@ def summed_out() -> SummedOut:
 
     Given the parameters such records are independent. What is hidden of each is summed over its possible values, over
     a window of whole numbers, or in closed form; see `dpjax.marginal_likelihood`. The parameters alone are moved, by
-    NUTS unless ``parameter_kernel`` says otherwise. `dpjax.sample` does so by default wherever it can, for models
-    without an exact update of the parameters. In `dpjax.gibbs` and `dpjax.impute` it draws the records exactly given
-    the parameters.
+    NUTS unless ``parameter_kernel`` says otherwise. `dpjax.sample` does so by default wherever it can, unless the model
+    has an exact update of the parameters and there are at most 50 records. In `dpjax.gibbs` and `dpjax.impute` it draws
+    the records exactly given the parameters.
 
     Raises
     ------
@@ -104,10 +110,18 @@ def summed_out() -> SummedOut:
 def preferred_sums(model: Model, release: PrivateRelease) -> MarginalLikelihood | None:
     """The likelihood by which the records are summed out by default; None where they are imputed.
 
-    They are summed out if they can be, and no exact update of the parameters is lost.
+    They are summed out if they can be. An exact update of the parameters is kept if there are few records, or if so
+    many that their log-density is known to a rounding error which moves of the parameters alone would notice. It is
+    kept, too, without a non-centred form. Then nothing else says that the parameters move over all real numbers, as
+    those of a Dirichlet prior do not if probabilities underflow.
     """
+    if not release.fields:
+        return None
+    most = MOST_ROUNDING / float(jnp.finfo(jnp.result_type(float)).eps)
+    if model.has("update") and not (FEW_RECORDS < release.n <= most and model.has("noncentred")):
+        return None
     shapes = jax.tree.leaves(parameter_shapes(model))
-    if model.has("update") or not shapes or not all(jnp.issubdtype(x.dtype, jnp.floating) for x in shapes):
+    if not shapes or not all(jnp.issubdtype(x.dtype, jnp.floating) for x in shapes):
         return None
     found = try_sum_out(model, release)
     return found if found is not None and (has_gradients(model) or sum(x.size for x in shapes) == 1) else None

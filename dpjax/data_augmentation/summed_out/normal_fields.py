@@ -99,9 +99,10 @@ class NormalFields(Terms):
         start, hidden = self._start(), self._hidden()
         rest, slope, matrix, residuals = expand(self._density(model, parameters), start)
         inside = jnp.stack(hidden)
+        held = self._held(inside, matrix.dtype)
         triangle = triangularize(
-            jnp.concatenate([jnp.where(inside[None], matrix, 0), *self._held(inside, matrix.dtype)]),
-            jnp.concatenate([-residuals, *(jnp.zeros_like(rest)[None] for _ in self.release.exact)]),
+            jnp.concatenate([jnp.where(inside[None], matrix, 0), *held]),
+            jnp.concatenate([-residuals, *(jnp.zeros_like(rest)[None] for _ in held)]),
         )
         tilt = triangle.solve_transposed(jnp.where(inside, slope, 0))
         raised = jnp.sum(tilt * (tilt / 2 + triangle.right), axis=0)

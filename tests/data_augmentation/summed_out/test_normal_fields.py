@@ -183,3 +183,22 @@ def test_counts_among_trials_of_their_own_are_summed_over():
     expected = [logsumexp(stats.binom.logpmf(list(x), n, share)) for x, n in zip(possible, TRIALS, strict=True)]
     np.testing.assert_allclose(likelihood({"logit": jnp.asarray(-0.4)}), sum(expected), rtol=2e-5)
     assert np.isfinite(jax.grad(lambda logit: likelihood({"logit": logit}))(-0.4))
+
+
+@pytest.mark.x32
+@pytest.mark.parametrize("n", [7, 80], ids=["LAPACK", "substitution"])
+def test_a_regression_by_dpjax_is_quadratic_in_its_outcome(n):
+    """Catches triangular systems that are taken to bend in their right side, and equations for fields not hidden."""
+    rng = np.random.default_rng(4)
+    x, y = rng.normal(size=(n, 2)), rng.normal(size=n)
+    model = dpjax.models.linear_regression(
+        covariate_mean=[0.0, 1.0],
+        covariate_cov=np.eye(2),
+        coef_prior=dpjax.models.NormalPrior(0.0, 2.0),
+        noise_variance=dpjax.models.InverseGammaPrior(2.0, 2.0),
+    )
+    release = dpjax.Microdata({"x": (x, dpjax.Exact()), "y": (y, dpjax.Gaussian(1.5))})
+    coef, variance = np.array([0.5, 1.0, -1.0]), 0.7
+    found = dpjax.marginal_likelihood(model, release)({"coef": coef, "variance": variance})
+    of_y = stats.norm.logpdf(y, coef[0] + x @ coef[1:], np.sqrt(variance + 1.5**2))
+    np.testing.assert_allclose(found, of_y.sum() + stats.norm.logpdf(x, [0.0, 1.0]).sum(), rtol=2e-5)
