@@ -346,6 +346,11 @@ class Model(Printed, PyTree, abstract=True):
         """What is known of the records [n, ...] and makes their distributions differ; None if it cannot be listed."""
         return () if self.exchangeable else None
 
+    @property
+    def known_columns(self) -> dict[str, Any]:
+        """What is known of the records [n, ...] by name, such as covariates and the names of groups, for `to_arviz`."""
+        return {}
+
     def of_records(self, places: Array | np.ndarray) -> "Model":
         """The model of the records at some places [m] alone, with their covariates; asked for if these are listed."""
         return self
@@ -397,7 +402,17 @@ class Model(Printed, PyTree, abstract=True):
         return "\n".join([type(self).__name__, *lines][:MAX_LINES])
 
 
-NOT_GIVEN = ("has", "domain", "log_joint", "describe", "of_records", "record_covariates", "level_names", "entry_labels")
+NOT_GIVEN = (
+    "has",
+    "domain",
+    "log_joint",
+    "describe",
+    "of_records",
+    "record_covariates",
+    "known_columns",
+    "level_names",
+    "entry_labels",
+)
 """What a model says with its other members, and what goes with arrays or names: a model of functions has none."""
 
 MEMBERS = tuple(name for name in vars(Model) if not name.startswith("_") and name not in NOT_GIVEN)

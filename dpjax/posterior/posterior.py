@@ -213,13 +213,31 @@ class Posterior(Printed, Pictures, Saved):
         return advise(self)
 
     @implemented_by("dpjax.adapters.arviz.to_arviz")
-    def to_arviz(self) -> Any:
+    def to_arviz(
+        self, key: Key | None = None, *, groups: str | Sequence[str] = (), units: Sequence[str] | None = None
+    ) -> Any:
         """The draws, reports and released value for ArviZ: InferenceData for arviz 0.23, a DataTree from 1.0 on.
+
+        Parameters
+        ----------
+        key
+            One typed key, for the groups that are drawn.
+        groups
+            What to compute beside `posterior`, `sample_stats` and `observed_data`. ``"log_likelihood"`` has what
+            ``arviz.loo``, ``waic`` and ``compare`` need: the log-density of what was released of each record, given the
+            parameters alone. A sum over the records has none; see `dpjax.compare`. ``"posterior_predictive"``
+            is `predict`, for ``plot_ppc`` and ``plot_loo_pit``. ``"prior"`` and ``"prior_predictive"`` are drawn
+            from the model. ``"constant_data"`` has the covariates that the model was given. ``"all"`` has all that
+            there are.
+        units
+            The names of the records [n], such as areas.
 
         Raises
         ------
         ImportError
             If arviz is not installed, by ``pip install arviz``.
+        TypeError, ValueError
+            If there is no such group, a group is drawn and there is no key, or names do not fit.
         """
 
     def to_frame(self) -> Any:
