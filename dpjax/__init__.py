@@ -91,8 +91,8 @@ else:
         {
             "dpjax": (
                 "adapters base clt comparison coupling data_augmentation diagnostics exchangeable importance "
-                "likelihood mcmc mechanisms mixture models numerics plot posterior private release runtime sampler_tests smc "
-                "statistics"
+                "likelihood mcmc mechanisms mixture models numerics plot posterior private release runtime "
+                "sampler_tests smc statistics"
             ),
             "dpjax._util.jit": "enable_compilation_cache",
             "dpjax.posterior.saving": "load",
