@@ -124,6 +124,13 @@ class Mechanism(JsonNamed, ABC):
         """The largest value [] or [d] below a threshold that can be released: by default a whole number, or a float."""
         return np.ceil(threshold) - 1 if self.integer_noise else next_below(threshold, jnp.result_type(float))
 
+    def _withheld(self, value: np.ndarray) -> np.ndarray:
+        """Which numbers of a value [..., d] stand for others: those at a bound, and codes in the place of counts."""
+        if self.parts is None:
+            return np.zeros(np.shape(value), bool)
+        places = parts_of(self, np.shape(value)[-1])
+        return np.concatenate([as_mechanism(part)._withheld(value[..., where]) for part, where in places], axis=-1)
+
     def _to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
         """The value [d], known up to an error [d], moved to a value of positive probability if that is as near.
 
