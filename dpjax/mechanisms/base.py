@@ -203,7 +203,7 @@ class Mechanism(JsonNamed, ABC):
             If it is not known.
         """
         del num_coordinates
-        raise Unpromised("How far apart two values of a person can be is not part of the release.")
+        raise Unpromised("How far apart two values of a record can be is not part of the release.")
 
     @property
     def parts(self) -> tuple[tuple["Mechanism", int], ...] | None:
