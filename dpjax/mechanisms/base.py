@@ -128,8 +128,8 @@ class Mechanism(JsonNamed, ABC):
         """Which numbers of a value [..., d] stand for others: those at a bound, and codes in the place of counts."""
         if self.parts is None:
             return np.zeros(np.shape(value), bool)
-        places = parts_of(self, np.shape(value)[-1])
-        return np.concatenate([as_mechanism(part)._withheld(value[..., where]) for part, where in places], axis=-1)
+        places = [(as_mechanism(part), where) for part, where in parts_of(self, np.shape(value)[-1])]
+        return np.concatenate([part._withheld(value[..., where]) for part, where in places], axis=-1)
 
     def _to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
         """The value [d], known up to an error [d], moved to a value of positive probability if that is as near.
