@@ -256,7 +256,7 @@ class Model(Printed, PyTree, abstract=True):
         raise NotImplementedError
 
     def summarize(self, records: Records) -> Any:
-        """A sufficient statistic, given with `log_likelihood`: kernels read the records once. By default the records."""
+        """A sufficient statistic, given with `log_likelihood`: kernels read records once. By default the records."""
         return records
 
     def log_likelihood(self, parameters: Parameters, summary: Any) -> Array:
