@@ -396,7 +396,7 @@ class Model(Printed, PyTree, abstract=True):
         return "\n".join([type(self).__name__, *lines][:MAX_LINES])
 
 
-NOT_GIVEN = ("has", "domain", "log_joint", "describe", "of_records", "record_covariates")
+NOT_GIVEN: tuple[str, ...] = ("has", "domain", "log_joint", "describe", "of_records", "record_covariates")
 NOT_GIVEN += ("known_columns", "level_names", "entry_labels")
 """What a model says with its other members, and what goes with arrays or names: a model of functions has none."""
 

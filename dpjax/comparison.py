@@ -10,10 +10,11 @@ from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_choice, check_count, check_instance, check_key, describe, fail
 from dpjax.base import Key, Model
 from dpjax.diagnostics.summary import Summary
-from dpjax.importance import importance_sample
+from dpjax.importance import ImportanceSample, importance_sample
 from dpjax.models.checks import check_fit, check_prior_is_drawn
 from dpjax.release import PrivateRelease
 from dpjax.runtime.progress import ShowProgress
+from dpjax.smc.result import SMCSample
 from dpjax.smc.sample import sample_smc
 
 __all__ = ["compare"]
@@ -98,9 +99,11 @@ def compare(
     found = []
     for place, model in enumerate(models.values()):
         own_key = jax.random.fold_in(key, place)
+        sample: SMCSample | ImportanceSample
         if method == "smc":
-            sizes = {"num_particles": num_particles, "num_islands": num_islands}
-            sample = sample_smc(own_key, model, release, progress=progress, **sizes)
+            sample = sample_smc(
+                own_key, model, release, num_particles=num_particles, num_islands=num_islands, progress=progress
+            )
         else:
             sample = importance_sample(own_key, model, release, num_particles * num_islands, progress=progress)
         found.append((sample.log_marginal_likelihood, sample.log_marginal_likelihood_error))

@@ -56,8 +56,8 @@ def to_arviz(
         chain_and_draw = posterior.info["acceptance_rate"].shape
         found["posterior_predictive"] = {RELEASED: values.reshape(*chain_and_draw, *values.shape[1:])}
     if {"prior", "prior_predictive"} & set(chosen):
-        parameters, values = predict_from_prior(prior_key, posterior.model, posterior.release, NUM_PRIOR)
-        drawn = {"prior": with_derived(posterior.model, parameters), "prior_predictive": {RELEASED: values.values}}
+        parameters, prediction = predict_from_prior(prior_key, posterior.model, posterior.release, NUM_PRIOR)
+        drawn = {"prior": with_derived(posterior.model, parameters), "prior_predictive": {RELEASED: prediction.values}}
         found |= {
             group: {name: np.asarray(leaf)[None] for name, leaf in drawn[group].items()}
             for group in drawn

@@ -7,6 +7,7 @@ import numpy as np
 
 from dpjax._util.validation import check_count, check_key, check_share, fail
 from dpjax.base import Key
+from dpjax.mechanisms.base import Mechanism
 from dpjax.plot.style import (
     BAND,
     INK,
@@ -78,7 +79,9 @@ def mark_withheld(
     A withheld value is a code or a bound, which is no number to be compared.
     """
     values, released = np.asarray(values, float), np.asarray(released, float)
-    mechanism = posterior.release.parts[0].mechanism if posterior.release.fields else posterior.release.mechanism
+    mechanism: Mechanism | None = getattr(posterior.release, "mechanism", None)  # a release of one's own may have none
+    if mechanism is None:
+        return (values, released), ""
     drawn, own = mechanism._withheld(values), mechanism._withheld(released)
     if not (np.any(drawn) or np.any(own)):
         return (values, released), ""
