@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from dpjax.adapters.numpyro import from_numpyro, private_target as private_target
     from dpjax.base import Model
     from dpjax.clt import sample_clt
-    from dpjax.comparison import compare
+    from dpjax.comparison import compare as compare
     from dpjax.data_augmentation.algorithm import gibbs, impute
     from dpjax.data_augmentation.counts import counts, least_squares as least_squares
     from dpjax.data_augmentation.parameters import parameter_kernel as parameter_kernel
@@ -140,7 +140,6 @@ __all__ = [
     "RandomizedResponse",
     "Release",
     "UnknownCount",
-    "compare",
     "counts",
     "coupling",
     "describe",
