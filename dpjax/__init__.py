@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from dpjax.adapters.numpyro import from_numpyro, private_target as private_target
     from dpjax.base import Model
     from dpjax.clt import normal_sum as normal_sum
+    from dpjax.comparison import compare as compare
     from dpjax.data_augmentation.algorithm import gibbs, impute
     from dpjax.data_augmentation.counts import counts, least_squares as least_squares
     from dpjax.data_augmentation.parameters import parameter_kernel as parameter_kernel
@@ -89,15 +90,16 @@ else:
         __name__,
         {
             "dpjax": (
-                "adapters base clt coupling data_augmentation diagnostics exchangeable importance likelihood mcmc "
-                "mechanisms mixture models numerics plot posterior private release runtime sampler_tests smc "
-                "statistics"
+                "adapters base clt comparison coupling data_augmentation diagnostics exchangeable importance "
+                "likelihood mcmc mechanisms mixture models numerics plot posterior private release runtime "
+                "sampler_tests smc statistics"
             ),
             "dpjax._util.jit": "enable_compilation_cache",
             "dpjax.posterior.saving": "load",
             "dpjax.adapters.numpyro": "from_numpyro private_target",
             "dpjax.base": "Model",
             "dpjax.clt": "normal_sum",
+            "dpjax.comparison": "compare",
             "dpjax.data_augmentation.algorithm": "gibbs impute",
             "dpjax.data_augmentation.counts": "counts least_squares",
             "dpjax.data_augmentation.parameters": "parameter_kernel",

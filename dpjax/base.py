@@ -256,10 +256,7 @@ class Model(Printed, PyTree, abstract=True):
         raise NotImplementedError
 
     def summarize(self, records: Records) -> Any:
-        """A sufficient statistic, so that a parameter kernel reads the records once per sweep; the records by default.
-
-        Give it with `log_likelihood`, or neither.
-        """
+        """A sufficient statistic, given with `log_likelihood`: kernels read records once. By default the records."""
         return records
 
     def log_likelihood(self, parameters: Parameters, summary: Any) -> Array:
@@ -330,10 +327,7 @@ class Model(Printed, PyTree, abstract=True):
 
     @property
     def draws_prior(self) -> bool:
-        """Whether `sample_prior` draws from the prior; if not, chains start from its draws, and nothing else uses them.
-
-        False for priors that are known by their density alone, such as improper ones.
-        """
+        """Whether `sample_prior` draws from the prior, as from no improper one; if not, only starts use its draws."""
         return True
 
     @property
@@ -345,6 +339,11 @@ class Model(Printed, PyTree, abstract=True):
     def record_covariates(self) -> tuple[Any, ...] | None:
         """What is known of the records [n, ...] and makes their distributions differ; None if it cannot be listed."""
         return () if self.exchangeable else None
+
+    @property
+    def known_columns(self) -> dict[str, Any]:
+        """What is known of the records [n, ...] by name, such as covariates and the names of groups, for `to_arviz`."""
+        return {}
 
     def of_records(self, places: Array | np.ndarray) -> "Model":
         """The model of the records at some places [m] alone, with their covariates; asked for if these are listed."""
@@ -397,7 +396,8 @@ class Model(Printed, PyTree, abstract=True):
         return "\n".join([type(self).__name__, *lines][:MAX_LINES])
 
 
-NOT_GIVEN = ("has", "domain", "log_joint", "describe", "of_records", "record_covariates", "level_names", "entry_labels")
+NOT_GIVEN: tuple[str, ...] = ("has", "domain", "log_joint", "describe", "of_records", "record_covariates")
+NOT_GIVEN += ("known_columns", "level_names", "entry_labels")
 """What a model says with its other members, and what goes with arrays or names: a model of functions has none."""
 
 MEMBERS = tuple(name for name in vars(Model) if not name.startswith("_") and name not in NOT_GIVEN)

@@ -56,6 +56,6 @@ def blocks_of(cell: Any, name: str, pictures: dict[str, bytes]) -> Iterator[str]
             pictures[file] = base64.b64decode(data["image/png"])
             yield f"![{cell['metadata'].get('alt', 'figure')}]({name}/{file})"
         elif "text/html" in data:
-            yield data["text/html"]
+            yield f'<div class="output">\n{data["text/html"]}\n</div>'
         elif text := output.get("text", data.get("text/plain", "")).strip("\n"):
             yield f"```text\n{text}\n```"

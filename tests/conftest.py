@@ -142,6 +142,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             raise pytest.UsageError(f"{item.nodeid} is marked x64 and x32: no run of `make test-all` has it")
         if FLOAT32 and item.get_closest_marker("x64"):
             item.add_marker(pytest.mark.skip(reason="in float64 alone"))
+        if is_for_float32(item) and not item.get_closest_marker("slow"):
+            item.add_marker(pytest.mark.skip(reason="in float32 alone: set DPJAX_TEST_FLOAT32=1"))
     known, quick = weights.read_weights(), config.getoption("--tier") == "quick"
     known = {path: known[path] for path in known if path not in config.getoption("--whole")}
     kept = [item for item in items if not (quick and is_left_out(item, known))]
@@ -158,9 +160,14 @@ def file_of(item: pytest.Item) -> str:
 def is_left_out(item: pytest.Item, known: dict[str, dict[str, list[str]]]) -> bool:
     """Whether the quick tier leaves out a test: it is heavy, or for float32, and no proof."""
     path, name = item.nodeid.split("::", 1)
-    for_float32 = item.get_closest_marker("x32") is not None and not FLOAT32 and item.nodeid not in KILLERS
     is_heavy = name in known.get(path, {}).get("heavy", ())
-    return (for_float32 or is_heavy) and item.nodeid not in PROOFS
+    return is_for_float32(item) or (is_heavy and item.nodeid not in PROOFS)
+
+
+def is_for_float32(item: pytest.Item) -> bool:
+    """Whether a test is for float32, in a run that is not; proofs, and what notices a mutant, run in both."""
+    elsewhere = item.get_closest_marker("x32") is not None and not FLOAT32
+    return elsewhere and item.nodeid not in KILLERS and item.nodeid not in PROOFS
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

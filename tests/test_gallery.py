@@ -60,7 +60,8 @@ def test_cells_become_markdown():
     assert (page.title, page.summary) == ("Title", "One sentence.")
     assert page.alt == "A bar."
     assert page.pictures == {"figure-1.png": b"picture"}
-    blocks = ["```python\ndraw()\n```", "```text\n12\n```", "![A bar.](name/figure-1.png)", "<table></table>"]
+    blocks = ["```python\ndraw()\n```", "```text\n12\n```", "![A bar.](name/figure-1.png)"]
+    blocks.append('<div class="output">\n<table></table>\n</div>')
     assert page.body.endswith("\n\n".join([*blocks, "```python\nquiet()\n```\n"]))
 
 

@@ -64,6 +64,16 @@ def test_getting_started_gives_the_same_posterior_twice():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_models_are_compared_by_units_and_as_wholes():
+    names = run("which-model.md")
+    table, evidence = names["table"], names["evidence"]
+    assert table.loc["cases ~ 1", "elpd_diff"] > 4 * table.loc["cases ~ 1", "dse"]
+    assert evidence.rows == ("any shares", "nearly equal")
+    assert -evidence["nearly equal"]["difference"] > 3 * evidence["nearly equal"]["se_difference"]
+
+
+@pytest.mark.slow
 def test_likelihood_inference_estimates_what_was_released():
     names = run("likelihood.md")
     assert abs(names["fit"].estimate["mean"] - 0.603) < 0.02

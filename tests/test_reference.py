@@ -147,6 +147,12 @@ def test_members_without_an_entry_elsewhere_are_shown():
     assert page == f"::: dpjax.Laplace\n{options}\n::: dpjax.mcmc.sample.sample\n"
 
 
+def test_code_in_the_list_of_names_has_no_backslashes():
+    """Within code Markdown shows them: one stood before each bracket there."""
+    line = "Row `batch[i]` of [n, k], or ``a[0]``, p(x | y)"
+    assert load_hook("entries").escape(line) == "Row `batch[i]` of \\[n, k], or ``a[0]``, p(x \\| y)"
+
+
 def test_a_mechanism_has_at_most_twelve_members():
     """Each entry of the page, and the contract: what samplers ask beyond it are objects that it may have."""
     entries = load_hook("entries")

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpjax
@@ -111,6 +112,28 @@ def test_counts_of_least_squares_are_possible():
 def test_tools_that_infer(name):
     draws = run(f"coming-from/{name}.md")["posterior"].draws
     assert np.all(np.isfinite(next(iter(draws.values()))))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*effective sample size.*:UserWarning")
+def test_calls_from_r_are_calls_of_python() -> None:
+    """The only code of the pages that is in another language; vectors of R come as lists."""
+    code = re.search(r"^```r\nlibrary\(reticulate\)\n(.*?)^```", (DOCS / "coming-from/r.md").read_text(), re.M | re.S)
+    assert code is not None
+    python = re.sub(r"^use_virtualenv.*\n", "", code[1], flags=re.M).replace("areas$published", "published")
+    for r, its in [
+        ("<-", "="),
+        ("$", "."),
+        ("FALSE", "False"),
+        ("import(", "__import__("),
+        ("1000L", "20"),
+        ("1L", "1"),
+    ]:
+        python = python.replace(r, its)
+    areas = {"region": ["a", "a", "b", "b"], "poverty": [5.0, 9.0, 7.0, 12.0], "population": [900, 800, 700, 600]}
+    names: dict[str, Any] = {"__name__": "r", "areas": pd.DataFrame(areas), "published": [4.0, 7.0, 2.0, 9.0]}
+    exec(python, names)
+    assert names["fit"].draws["poverty"].shape == (4, 20)
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from benchmarks.papers.papers import PAPERS
-from benchmarks.papers.rows import NONE, ODDS, ORDER, Paper, Row
+from benchmarks.papers.rows import NONE, ODDS, ORDER, UNDECIDED, UNTESTED, Paper, Row
 
 
 def page() -> str:
@@ -22,7 +22,7 @@ def section(paper: Paper) -> str:
     return "\n\n".join(parts)
 
 
-NUMBERS = ("", "what", "paper", "dpjax", "verdict")
+NUMBERS = ("", "what", "paper", "dpjax", "error", "verdict")
 RUNS = ("", "shows", "command", "size of the run", "paper's size", "CPU s", "looks")
 
 
@@ -38,9 +38,16 @@ def numbers(paper: Paper) -> Iterator[tuple[str, ...]]:
     for row in paper.rows:
         for number, verdict in zip(row.numbers, row.verdicts, strict=True):
             bound = {"at least": "≥ ", "at most": "≤ "}.get(number.kind, "")
-            ours = show(number.read(row.result))
+            ours, error = show(number.read(row.result)), number.error_in(row.result)
             shown = f"**{verdict}**" if verdict == ODDS else verdict
-            yield row.place, number.what, bound + show(number.paper), ours, shown
+            yield (
+                row.place,
+                number.what,
+                bound + show(number.paper),
+                ours,
+                "" if error is None else f"{error:.2g}",
+                shown,
+            )
 
 
 def run(row: Row) -> tuple[str, ...]:
@@ -54,7 +61,8 @@ def run(row: Row) -> tuple[str, ...]:
 
 def verdict_of(row: Row) -> str:
     """The verdict of a row's numbers in words."""
-    return {ODDS: "some numbers are at odds", ORDER: "same order", NONE: NONE}.get(row.verdict, "as in the paper")
+    words = {ODDS: "some numbers are at odds", UNDECIDED: "some numbers are undecided", UNTESTED: "some are not tested"}
+    return (words | {ORDER: ORDER, NONE: NONE}).get(row.verdict, "as in the paper")
 
 
 def settings_of(settings: dict[str, Any]) -> str:

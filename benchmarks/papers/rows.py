@@ -11,14 +11,44 @@ from benchmarks.experiments import Experiment, read
 
 PAPERS = Path(__file__).parent
 
-EQUAL, STATED, ORDER, ODDS, NONE = "equal within error", "as stated", "same order", "at odds", "no number printed"
-"""The verdicts. The first two say that all is well; the last is that of a figure to look at."""
+EQUAL, STATED, ORDER, ODDS = "equal within error", "as stated", "same order", "at odds"
+UNDECIDED, UNTESTED, NONE = "undecided", "not tested", "no number printed"
+"""The verdicts, which `judge` gives; the last is that of a figure to look at."""
 
-ERRORS = 3.0
-"""Numbers are equal if they differ by no more than so many standard errors."""
+KINDLY = (EQUAL, STATED, ORDER, UNTESTED, UNDECIDED, ODDS)
+"""From the kindest to the worst."""
+
+HIT, MISS = 2.0, 3.0
+"""By how many standard errors a bound is kept at least, and by how many a number misses."""
+
+MATTERS = 0.2
+"""The share of the paper's number that matters, if nothing else is said."""
+
+Kind = Literal["value", "at least", "at most", "ratio"]
 
 Read = Callable[[dict[str, Any]], float]
 """A number of a result."""
+
+
+def judge(ours: float, error: float | None, paper: float, kind: Kind = "value", matters: float | None = None) -> str:
+    """The verdict on a number, by its standard error, and how large a difference matters.
+
+    An error never turns a miss into a hit: what it leaves open is undecided. Without one nothing is tested, but a
+    number that is off by more than a factor of two is at odds.
+    """
+    away = not min(0.5 * paper, 2 * paper) <= ours <= max(0.5 * paper, 2 * paper)
+    kept = {"at least": ours - paper, "at most": paper - ours}.get(kind)
+    if error is None:
+        return ODDS if away and (kept is None or kept < 0) else UNTESTED
+    if kept is not None:
+        return STATED if kept >= HIT * error else ODDS if kept < -MISS * error else UNDECIDED
+    if kind == "ratio" and abs(ours - 1) < HIT * error:
+        return UNDECIDED
+    if kind == "ratio" and (ours - 1) * (paper - 1) < 0:
+        return ODDS
+    if abs(ours - paper) > MISS * error:
+        return ODDS if away else ORDER
+    return EQUAL if error < (MATTERS * abs(paper) if matters is None else matters) / 2 else UNDECIDED
 
 
 @dataclass(frozen=True)
@@ -30,31 +60,28 @@ class Number:
     read
         Ours.
     error
-        The standard error of their difference; 0 if it is not known.
+        The standard error of their difference, read from the result; None if it is not known, 0 if there is none.
     kind
-        ``"value"``; ``"at least"`` or ``"at most"``, a bound that ours keeps, within its error, or not; ``"ratio"``,
-        for which it matters on which side of 1 it is.
+        ``"value"``; ``"at least"`` or ``"at most"``, a bound that ours keeps or not; ``"ratio"``, for which it matters
+        on which side of 1 it is.
+    matters
+        How large a difference matters; by default a fifth of the paper's number.
     """
 
     what: str
     paper: float
     read: Read
-    error: Read | float = 0.0
-    kind: Literal["value", "at least", "at most", "ratio"] = "value"
+    error: Read | float | None = None
+    kind: Kind = "value"
+    matters: float | None = None
+
+    def error_in(self, result: dict[str, Any]) -> float | None:
+        """The standard error."""
+        return self.error(result) if callable(self.error) else self.error
 
     def verdict(self, result: dict[str, Any]) -> str:
         """How the two compare."""
-        ours = self.read(result)
-        error = self.error(result) if callable(self.error) else self.error
-        if (self.kind == "at least" and ours >= self.paper) or (self.kind == "at most" and ours <= self.paper):
-            return STATED
-        if abs(ours - self.paper) <= ERRORS * error:
-            return EQUAL
-        if self.kind in ("at least", "at most"):
-            return ODDS
-        if self.kind == "ratio" and (ours - 1) * (self.paper - 1) < 0:
-            return ODDS
-        return ORDER if 0.5 * self.paper <= ours <= 2 * self.paper else ODDS
+        return judge(self.read(result), self.error_in(result), self.paper, self.kind, self.matters)
 
 
 @dataclass(frozen=True)
@@ -118,7 +145,7 @@ class Row:
     @property
     def verdict(self) -> str:
         """The worst of its numbers'."""
-        return max(self.verdicts, key=(EQUAL, STATED, ORDER, ODDS).index, default=NONE)
+        return max(self.verdicts, key=KINDLY.index, default=NONE)
 
 
 @dataclass(frozen=True)

@@ -75,8 +75,14 @@ def row(entry: tuple[str, str, Any]) -> tuple[str, str, str, str]:
     parts = parent.split(".")
     modules = (".".join(parts[:size]) for size in range(1, len(parts) + 1))
     shortest = next(module for module in modules if getattr(resolve_name(module), name, None) is value)
-    line = (getdoc(value) or "").partition("\n")[0].replace("|", "\\|").replace("[", "\\[")
-    return name, shortest, f"{module_of(parent, name)}.{name}", line
+    line = (getdoc(value) or "").partition("\n")[0]
+    return name, shortest, f"{module_of(parent, name)}.{name}", escape(line)
+
+
+def escape(line: str) -> str:
+    """The line as a cell of a table; within code Markdown reads nothing as anything else, backslashes included."""
+    parts = re.split(r"(``.*?``|`[^`]*`)", line)
+    return "".join(part if part.startswith("`") else part.replace("|", "\\|").replace("[", "\\[") for part in parts)
 
 
 def module_of(parent: str, name: str) -> str:

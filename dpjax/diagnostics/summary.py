@@ -1,15 +1,16 @@
 """Summary tables of posteriors and importance samples."""
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from dpjax._util.validation import check_count, fail, read_numbers
 from dpjax.diagnostics import convergence
-from dpjax.diagnostics.frames import Labels, entry_name, to_frame
+from dpjax.diagnostics.frames import Labels, entry_name, to_frame, write_csv
 
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
 MAX_ROWS = 100
@@ -61,6 +62,11 @@ class Summary:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        """Refused: arrays, and data frames made of arrays, would have figures without names."""
+        remedy = "Write summary.to_frame() for a DataFrame, or summary.columns['mean'] for an array."
+        fail("summary", "a whole table for one array", "one of its columns", remedy, error=TypeError)
 
     def cells(self, digits: int = DIGITS) -> list[list[str]]:
         """The text of the table, its header first; rows beyond the hundredth are not shown."""
@@ -134,9 +140,13 @@ class Summary:
         """
         return to_frame(self.columns, index={"parameter": np.array(self.rows)})
 
+    def to_csv(self, path: str | os.PathLike[str]) -> None:
+        """Write the table as CSV, each figure with all of its digits: a column of names, and one for each statistic."""
+        write_csv(path, {"parameter": np.array(self.rows, object), **self.columns})
+
     def to_markdown(self) -> str:
         """The table as Markdown, with the figures that are printed."""
-        header, *body = self.cells()
+        header, *body = ([escape_markdown(cell) for cell in row] for row in self.cells())
         rule = ["---", *["---:"] * (len(header) - 1)]
         return "\n".join("| " + " | ".join(row) + " |" for row in [header, rule, *body])
 
@@ -167,9 +177,27 @@ class Summary:
         return [f"... and {missing} more rows"] * (missing > 0) + [self.note] * bool(self.note)
 
 
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "|": r"\textbar{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    **{letter: f"\\{letter}" for letter in "%_&#${}"},
+}
+"""What LaTeX prints as the characters that it reads as commands, or that its first fonts have others for."""
+
+
 def escape_latex(text: str) -> str:
-    """The text with the characters that LaTeX reads as commands escaped."""
-    return "".join(f"\\{letter}" if letter in "%_&#$" else letter for letter in text)
+    """The text as LaTeX prints it; a bracket or star at its start would be read as an argument of the line before."""
+    escaped = "".join(LATEX.get(letter, letter) for letter in text)
+    return f"{{{escaped[0]}}}{escaped[1:]}" if escaped[:1] in ("[", "*") else escaped
+
+
+def escape_markdown(text: str) -> str:
+    """The text with the characters escaped that Markdown reads as ends of cells, emphasis, code or tags."""
+    return "".join(f"\\{letter}" if letter in "\\|*`<" else letter for letter in text)
 
 
 def tabulate(figures: dict[str, dict[str, np.ndarray]], note: str = "", labels: Labels | None = None) -> Summary:

@@ -137,12 +137,22 @@ def warn_of_nonfinite(num_nonfinite: np.ndarray, runs: str = "chains", sweeps: i
         )
 
 
-def warn_of_divergences(num_divergent: np.ndarray) -> None:
-    """Warn of divergent trajectories [chain, draw]."""
-    total = int(np.sum(num_divergent))
-    if total:
-        text = f"{total} of {num_divergent.size} trajectories diverged: the draws may miss part of the posterior. "
-        warn_at_the_call(f"{text}Warm up longer (num_warmup), or use dpjax.sample.")
+def warn_of_divergences(num_divergent: np.ndarray, per_draw: int = 1, remedy: str = "", allowed: float = 0.0) -> None:
+    """Warn of divergent trajectories [chain, draw].
+
+    Parameters
+    ----------
+    per_draw
+        How many trajectories there are for each entry.
+    remedy
+        What may help.
+    allowed
+        The largest share of them without a warning.
+    """
+    total, size = round(float(np.sum(num_divergent))), num_divergent.size * per_draw
+    if total > allowed * size:
+        text = f"{total} of {size} trajectories diverged: the draws may miss part of the posterior. "
+        warn_at_the_call(f"{text}{remedy or 'Warm up longer (num_warmup), or use dpjax.sample.'}")
 
 
 def never_change(draws: np.ndarray) -> np.ndarray:

@@ -122,10 +122,11 @@ def maximum_likelihood(
         room = num_steps - found.num_steps
         found, made = confirm(surface, last_key, found, looks, max(lengths), room, float(precision))
         tell(made)
-        remarks = (*find_remarks(surface, found, looks), *disagreements)
+        labels = model.entry_labels(release.level_names | model.level_names)
+        remarks = (*find_remarks(surface, found, looks, labels), *disagreements)
     warn_of(remarks)
     fitted = Fitted(model, release, surface, found, split_keys(later_key), num_steps)
-    rows = row_names(surface, np.shape(surface.natural(found.vectors[0])[0])[0])
+    rows = row_names(surface, np.shape(surface.natural(found.vectors[0])[0])[0], labels)
     return report(fitted, in_words(surface), rows, remarks)
 
 

@@ -4,7 +4,7 @@ Fits that hold one quantity, and fits to simulated releases, are each made as on
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -13,6 +13,7 @@ import scipy
 
 from dpjax._util.validation import fail
 from dpjax.base import Key
+from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import Summary, tabulate
 from dpjax.likelihood.imputed import Imputed
 from dpjax.likelihood.newton import Constraint, Optimum, apply, climb, jackknife
@@ -79,6 +80,8 @@ class ConfidenceIntervals:
         ``"wald"``, ``"profile"`` or ``"bootstrap"``.
     remarks
         What is to be known of them.
+    labels
+        The names of the entries, where levels have names.
 
     Examples
     --------
@@ -99,12 +102,14 @@ class ConfidenceIntervals:
     level: float
     method: str
     remarks: tuple[str, ...] = ()
+    labels: Labels = field(default_factory=dict, kw_only=True)
 
     def summary(self) -> Summary:
         """A table with one row for each number."""
         columns = {part: getattr(self, part) for part in ("lower", "upper", "mcse_lower", "mcse_upper")}
         figures = {name: {part: column[name] for part, column in columns.items()} for name in self.lower}
-        return tabulate(figures, "\n".join((f"{100 * self.level:g} % intervals, {self.method}", *self.remarks)))
+        note = "\n".join((f"{100 * self.level:g} % intervals, {self.method}", *self.remarks))
+        return tabulate(figures, note, self.labels)
 
     def __repr__(self) -> str:
         return str(self.summary())

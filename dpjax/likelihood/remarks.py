@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from dpjax._util.warn import warn_at_the_call
+from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import entry_names
 from dpjax.likelihood.confirm import NearbyDerivatives
 from dpjax.likelihood.newton import LEAST_GAP, Optimum, jackknife
@@ -20,8 +21,10 @@ STEEP = -0.5
 """The slope of the log-likelihood a standard error away, per standard error, below which it is flat on no account."""
 
 
-def find_remarks(surface: Surface, fitted: Optimum, looks: NearbyDerivatives) -> tuple[str, ...]:
-    """Remarks on a fit, and on what is seen away from it."""
+def find_remarks(
+    surface: Surface, fitted: Optimum, looks: NearbyDerivatives, labels: Labels | None = None
+) -> tuple[str, ...]:
+    """Remarks on a fit, and on what is seen away from it; entries have the names of `labels`."""
     remarks = list(surface.remarks(fitted.vectors[0]))
     if not fitted.settled[0] and surface.is_exact:
         remarks.append("Newton's steps did not end at a maximum: pass `initial` parameters near it.")
@@ -31,9 +34,9 @@ def find_remarks(surface: Surface, fitted: Optimum, looks: NearbyDerivatives) ->
         remarks.append(f"{text}: pass more num_steps or num_chains.")
     if fitted.num_nonfinite:
         remarks.append(f"{fitted.num_nonfinite} derivatives were not finite and left out: check the model's records.")
-    flat = list(find_flat(surface, fitted, looks))
+    flat = list(find_flat(surface, fitted, looks, labels))
     remarks += [f"The likelihood tells next to nothing of {name}: its standard error means nothing." for name in flat]
-    return (*remarks, *find_boundaries(surface, fitted, looks, flat))
+    return (*remarks, *find_boundaries(surface, fitted, looks, flat, labels))
 
 
 def warn_of(remarks: tuple[str, ...]) -> None:
@@ -42,7 +45,7 @@ def warn_of(remarks: tuple[str, ...]) -> None:
         warn_at_the_call(remark)
 
 
-def find_flat(surface: Surface, fitted: Optimum, looks: NearbyDerivatives) -> Iterator[str]:
+def find_flat(surface: Surface, fitted: Optimum, looks: NearbyDerivatives, labels: Labels | None) -> Iterator[str]:
     """What changes most along each direction whose information is not above zero beyond its Monte Carlo error.
 
     If the likelihood falls to one side, the other is towards a boundary.
@@ -51,14 +54,16 @@ def find_flat(surface: Surface, fitted: Optimum, looks: NearbyDerivatives) -> It
     doubt = jackknife(fitted.replicates[1].shares)[0]
     for place, direction in enumerate(fitted.solution.steps[0]):
         if shares[place] <= max(DOUBT * doubt[place], LEAST_GAP) and np.all(looks.slopes[place] > STEEP):
-            yield name_direction(surface, fitted, direction)
+            yield name_direction(surface, fitted, direction, labels)
 
 
-def find_boundaries(surface: Surface, fitted: Optimum, looks: NearbyDerivatives, flat: Any) -> Iterator[str]:
+def find_boundaries(
+    surface: Surface, fitted: Optimum, looks: NearbyDerivatives, flat: Any, labels: Labels | None
+) -> Iterator[str]:
     """Along which directions the likelihood hardly falls, a standard error away from the estimate."""
     said = set(flat)
     for step in looks.steps[looks.at_boundary]:
-        name = name_direction(surface, fitted, step)
+        name = name_direction(surface, fitted, step, labels)
         if name not in said:
             said.add(name)
             yield (
@@ -68,15 +73,15 @@ def find_boundaries(surface: Surface, fitted: Optimum, looks: NearbyDerivatives,
             )
 
 
-def name_direction(surface: Surface, fitted: Optimum, direction: np.ndarray) -> str:
+def name_direction(surface: Surface, fitted: Optimum, direction: np.ndarray, labels: Labels | None) -> str:
     """The number that changes most along a direction, in its standard errors."""
     _, slopes = surface.natural(fitted.vectors[0])
     spread = np.sqrt(np.einsum("pi,ij,pj->p", slopes, fitted.solution.covariance[0], slopes))
     change = np.abs(slopes @ direction) / np.where(spread > 0, spread, np.inf)
-    return row_names(surface, len(spread))[int(np.argmax(change))]
+    return row_names(surface, len(spread), labels)[int(np.argmax(change))]
 
 
-def row_names(surface: Surface, size: int) -> tuple[str, ...]:
-    """The names of all numbers [p]."""
+def row_names(surface: Surface, size: int, labels: Labels | None = None) -> tuple[str, ...]:
+    """The names of all numbers [p], by those of levels where these are known."""
     named = surface.unravel(np.zeros(size))
-    return tuple(row for name, leaf in named.items() for row in entry_names(name, {"": leaf}))
+    return tuple(row for name, leaf in named.items() for row in entry_names(name, {"": leaf}, labels))

@@ -9,6 +9,7 @@ import numpy as np
 
 from dpjax._util.validation import check_count, check_share, fail
 from dpjax.base import Key, Model
+from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import Summary, tabulate
 from dpjax.likelihood.evidence import estimate_log_likelihood
 from dpjax.likelihood.intervals import (
@@ -84,7 +85,7 @@ class MaximumLikelihood:
     covariance
         The inverse of the observed information [p, p] on the natural scale, for all numbers in the order of `rows`.
     rows
-        Their names, such as ``"coef[0]"``.
+        Their names, such as ``"coef[0]"``, with the names of levels where these are known.
     mcse_estimate
         The Monte Carlo errors of the estimates.
     mcse_standard_errors
@@ -127,6 +128,12 @@ class MaximumLikelihood:
     num_steps: int
     remarks: tuple[str, ...]
     fitted: Fitted
+
+    @property
+    def labels(self) -> Labels:
+        """The names of the entries of the estimates, one tuple for each axis, where levels have names."""
+        model, release = self.fitted.model, self.fitted.release
+        return model.entry_labels(release.level_names | model.level_names)
 
     @property
     def log_likelihood(self) -> float:
@@ -175,7 +182,9 @@ class MaximumLikelihood:
         check_count("num_refits", num_refits, "Pass a whole number of at least 20.", least=20)
         ends = self._ends(level, method, num_refits)
         lower, upper, lower_error, upper_error = (self.fitted.surface.unravel(part) for part in ends[:4])
-        return ConfidenceIntervals(lower, upper, lower_error, upper_error, level, method, ends.remarks)
+        return ConfidenceIntervals(
+            lower, upper, lower_error, upper_error, level, method, ends.remarks, labels=self.labels
+        )
 
     def _ends(self, level: float, method: IntervalMethod, num_refits: int) -> IntervalEnds:
         made = self.fitted
@@ -197,7 +206,8 @@ class MaximumLikelihood:
         columns = {"estimate": self.estimate, "se": self.standard_errors, ends[0]: wald.lower, ends[1]: wald.upper}
         columns |= {"mcse_estimate": self.mcse_estimate, "mcse_se": self.mcse_standard_errors}
         figures = {name: {column: named[name] for column, named in columns.items()} for name in self.estimate}
-        return tabulate(figures, "\n".join([f"maximum likelihood, {self.method}", *self._told(), *self.remarks]))
+        note = "\n".join([f"maximum likelihood, {self.method}", *self._told(), *self.remarks])
+        return tabulate(figures, note, self.labels)
 
     def _told(self) -> list[str]:
         if "_log_likelihood" not in self.__dict__:

@@ -124,6 +124,13 @@ class Mechanism(JsonNamed, ABC):
         """The largest value [] or [d] below a threshold that can be released: by default a whole number, or a float."""
         return np.ceil(threshold) - 1 if self.integer_noise else next_below(threshold, jnp.result_type(float))
 
+    def _withheld(self, value: np.ndarray) -> np.ndarray:
+        """Which numbers of a value [..., d] stand for others: those at a bound, and codes in the place of counts."""
+        if self.parts is None:
+            return np.zeros(np.shape(value), bool)
+        places = [(as_mechanism(part), where) for part, where in parts_of(self, np.shape(value)[-1])]
+        return np.concatenate([part._withheld(value[..., where]) for part, where in places], axis=-1)
+
     def _to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
         """The value [d], known up to an error [d], moved to a value of positive probability if that is as near.
 
@@ -196,7 +203,7 @@ class Mechanism(JsonNamed, ABC):
             If it is not known.
         """
         del num_coordinates
-        raise Unpromised("How far apart two values of a person can be is not part of the release.")
+        raise Unpromised("How far apart two values of a record can be is not part of the release.")
 
     @property
     def parts(self) -> tuple[tuple["Mechanism", int], ...] | None:

@@ -136,6 +136,11 @@ class Censored(Bounded):
             if bound is not None and not is_traced(bound):
                 self._check_bound(name, bound)
 
+    def _withheld(self, value: np.ndarray) -> np.ndarray:
+        """Those at a bound."""
+        low, high = (-np.inf if self.lower is None else self.lower), (np.inf if self.upper is None else self.upper)
+        return (np.asarray(value) <= np.asarray(low)) | (np.asarray(value) >= np.asarray(high))
+
     def _check_bound(self, name: str, bound: Any) -> None:
         """Raise unless the mechanism can release a bound."""
         if self.mechanism.integer_noise:
@@ -268,6 +273,10 @@ class PartitionSelection(Mechanism):
     def _words(self) -> str:
         """The noise, and that it is of positive sums only."""
         return f"{self.mechanism.promise.words()}, of sums above 0 only"
+
+    def _withheld(self, value: np.ndarray) -> np.ndarray:
+        """Those at the bound."""
+        return self.mechanism._withheld(value)
 
     @property
     def lower(self) -> Array | float:

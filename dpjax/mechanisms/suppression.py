@@ -91,6 +91,10 @@ class PrimarySuppression(Mechanism):
         remedy = f"{remedy} {NO_RULE}"
         check_array(argument, value, lambda array: (array == self.code) | self._is_published(array), expected, remedy)
 
+    def _withheld(self, value: np.ndarray) -> np.ndarray:
+        """Those with the code."""
+        return np.asarray(value) == self.code
+
     @property
     def sums(self) -> PossibleSums:
         """Published counts are known, and suppressed ones within the limits."""

@@ -19,7 +19,7 @@ from dpjax.base import MEMBERS, Array, Model, Parameters, Records
 from dpjax.models.predictor import find_predictor
 from dpjax.models.simulation import parameter_shapes
 
-__all__ = ["Recentred", "find_effects"]
+__all__ = ["Recentred", "find_effects", "standard_coordinates"]
 
 
 class Recentred(Model):

@@ -60,7 +60,8 @@ class Pictures:
         Each number of a released sum has a bar with the central half and the central `level` of the predictions. A mark
         shows what was released, and is orange outside of its bar. Both are less the mean of the predictions, and in
         units of their standard deviation. The values of a local release are shown together: how many records fall in
-        each bin, over the band that holds that number with probability `level`.
+        each bin, over the band that holds that number with probability `level`. Values that were withheld, or are at
+        a bound, are not in it. The legend has their share, and the interval that is predicted for it.
 
         Parameters
         ----------

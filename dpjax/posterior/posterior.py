@@ -22,6 +22,7 @@ from dpjax.diagnostics.frames import flatten, to_frame, write_csv
 from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
 from dpjax.models.data_sets import NUMBER
 from dpjax.models.simulation import GibbsState, draw_values, parameter_shapes
+from dpjax.posterior.checks import Statistics, check_predictions
 from dpjax.posterior.completed import DataSets, complete, default_size, synthesize
 from dpjax.posterior.concatenate import join_runs
 from dpjax.posterior.odds import tabulate_odds
@@ -213,13 +214,31 @@ class Posterior(Printed, Pictures, Saved):
         return advise(self)
 
     @implemented_by("dpjax.adapters.arviz.to_arviz")
-    def to_arviz(self) -> Any:
+    def to_arviz(
+        self, key: Key | None = None, *, groups: str | Sequence[str] = (), units: Sequence[str] | None = None
+    ) -> Any:
         """The draws, reports and released value for ArviZ: InferenceData for arviz 0.23, a DataTree from 1.0 on.
+
+        Parameters
+        ----------
+        key
+            One typed key, for the groups that are drawn.
+        groups
+            What to compute beside `posterior`, `sample_stats` and `observed_data`. ``"log_likelihood"`` has what
+            ``arviz.loo``, ``waic`` and ``compare`` need: the log-density of what was released of each record, given the
+            parameters alone. A sum over the records has none; see `dpjax.compare`. ``"posterior_predictive"``
+            is `predict`, for ``plot_ppc`` and ``plot_loo_pit``. ``"prior"`` and ``"prior_predictive"`` are drawn
+            from the model. ``"constant_data"`` has the covariates that the model was given. ``"all"`` has all that
+            there are.
+        units
+            The names of the records [n], such as areas.
 
         Raises
         ------
         ImportError
             If arviz is not installed, by ``pip install arviz``.
+        TypeError, ValueError
+            If there is no such group, a group is drawn and there is no key, or names do not fit.
         """
 
     def to_frame(self) -> Any:
@@ -326,6 +345,49 @@ class Posterior(Printed, Pictures, Saved):
         values = draw_values(key, source.model, source.release, parameters, len(chosen))
         # The count form fills a value up to the length of the sums.
         return make_prediction(values[:, : len(self.released)], self.released)
+
+    def check(
+        self, key: Key, statistic: Statistics, *, by: Sequence[Any] | None = None, num_samples: int | None = None
+    ) -> Summary:
+        """Bayesian p-values: the share of predicted releases in which a statistic is above that of what was released.
+
+        Near 0 or 1 the model, the prior or the mechanism does not fit in this respect. The p-values of a model that
+        fits are not uniform, but nearer to one half.
+
+        Parameters
+        ----------
+        key
+            One typed key, for `predict`.
+        statistic
+            A function of released values [d], or [n, ...], that returns a number, such as ``numpy.max``; or several
+            functions by name. A value that was withheld has its code there, such as -1.
+        by
+            The group of each released value, such as a region; the statistic is then of the values of each group.
+        num_samples
+            How many releases to predict; by default one for each draw.
+
+        Returns
+        -------
+        Summary
+            A row for each statistic and group: that of what was released, mean, sd and quantiles of the predicted ones,
+            and the share ``p_value``.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the statistic is no function or returns no finite number, or there is not one group for each value.
+
+        Examples
+        --------
+        >>> import dpjax, jax
+        >>> import numpy as np
+        >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+        >>> release = dpjax.LocalRelease([1.0, 2.0, 9.0], dpjax.Laplace(1.0), field="y")
+        >>> posterior = dpjax.sample(jax.random.key(1), model, release, num_samples=200, progress=False)
+        >>> bool(posterior.check(jax.random.key(2), np.ptp)["ptp"]["p_value"] < 0.2)
+        True
+        """
+        return check_predictions(self, key, statistic, by, num_samples)
 
     @property
     def labels(self) -> dict[str, tuple[tuple[str, ...], ...]]:

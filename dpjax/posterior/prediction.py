@@ -7,7 +7,7 @@ import numpy as np
 
 from dpjax._util.spelling import takes_num_draws
 from dpjax._util.validation import check_count, check_key, fail
-from dpjax.base import Key, Model
+from dpjax.base import Key, Model, Parameters
 from dpjax.data_augmentation.problem import draw_number
 from dpjax.models.checks import check_fit, check_prior_is_drawn
 from dpjax.models.simulation import draw_parameters, draw_values
@@ -85,6 +85,13 @@ def sample_prior_predictive(
     >>> dpjax.posterior.sample_prior_predictive(jax.random.key(1), model, design, num_samples=5).values.shape
     (5, 1)
     """
+    return predict_from_prior(key, model, release_design, num_samples)[1]
+
+
+def predict_from_prior(
+    key: Key, model: Model, release_design: PrivateRelease, num_samples: int
+) -> tuple[Parameters, Prediction]:
+    """Parameters [draw, ...] from the prior, and a release for each."""
     check_key("key", key)
     check_count("num_samples", num_samples)
     check_fit(model, release_design)
@@ -95,4 +102,4 @@ def sample_prior_predictive(
     parameters = draw_parameters(prior_key, model, num_samples)
     values = draw_values(release_key, model, release_design, parameters, num_samples)
     # The count form fills a value up to the length of the sums.
-    return make_prediction(values[:, : len(released)], released)
+    return parameters, make_prediction(values[:, : len(released)], released)

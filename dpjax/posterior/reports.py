@@ -1,12 +1,15 @@
 """What a posterior says of itself: how its draws were made, and what is to be warned of."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import jax
 import numpy as np
 
+from dpjax._util.dependence import used_arguments
 from dpjax._util.pickles import is_missing
 from dpjax._util.words import quantity
+from dpjax.base import Model, Parameters
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.parts import NUM_PARTS
 from dpjax.data_augmentation.refresh import PERIOD, RefreshTuning
@@ -20,7 +23,8 @@ from dpjax.diagnostics.warnings import (
     warn_of_poor_mixing,
     with_runs,
 )
-from dpjax.models.simulation import free_numbers
+from dpjax.models.recentred import standard_coordinates
+from dpjax.models.simulation import free_numbers, parameter_shapes
 
 if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
@@ -28,6 +32,13 @@ if TYPE_CHECKING:
 APPROXIMATE = "approximate: a Normal distribution of the sum in place of imputed records"
 
 DRAW_MORE = "Draw more (num_samples, num_warmup), thin more"
+
+DIVERGENT, FEW_DIVERGENT = "_is_divergent", 0.001
+"""The end of the names of reports on divergent trajectories, and the share of them that is no cause for a warning."""
+
+SMALLER_STEPS = (
+    'Take smaller steps: parameter_kernel=dpjax.data_augmentation.parameter_kernel("nuts", target_acceptance=0.95).'
+)
 
 FEW_ACCEPTED = 0.01
 """Share of accepted refreshes below which they are no search for other modes."""
@@ -94,6 +105,11 @@ def warn_of(posterior: "Posterior", table: Summary) -> None:
         warn_of_nonfinite(info["num_nonfinite"], sweeps=posterior.settings.get("thin", 1))
     if "num_divergent" in info:
         warn_of_divergences(info["num_divergent"])
+    thin = posterior.settings.get("thin", 1)
+    for shares in (leaf for name, leaf in info.items() if name.endswith(DIVERGENT)):
+        warn_of_divergences(
+            shares * thin, thin, " ".join([SMALLER_STEPS, *noncentred_advice(posterior)]), FEW_DIVERGENT
+        )
     if table.rows:
         late, starts = name_late(posterior.draws, table), STARTS if posterior.plan is not None else ""
         warn_of_poor_mixing(table, posterior.remedy, stuck_of(posterior), starts, late)
@@ -130,7 +146,40 @@ def advise(posterior: "Posterior") -> str:
     others += ["another imputation", "parameter_kernel"]
     if not posterior.model.has("noncentred") and plan.own_latent_data is None:
         others.append("the model written in NumPyro, which may have a non-centred form as this one has not")
-    return f"{DRAW_MORE}, or try {' or '.join(others)}."
+    return " ".join([f"{DRAW_MORE}, or try {' or '.join(others)}.", *noncentred_advice(posterior)])
+
+
+def noncentred_advice(posterior: "Posterior") -> list[str]:
+    """Which parameters have a prior that depends on others and move in no standardised coordinates; nothing if none."""
+    if is_missing(posterior.model):
+        return []
+    return [
+        f"The prior of {name} depends on {', '.join(others)}: write it non-centred, as a function of standard normals, "
+        "such as steps of scale 1 that are multiplied by their scale."
+        for name, others in dependent_priors(posterior.model).items()
+    ]
+
+
+def dependent_priors(model: Model) -> dict[str, list[str]]:
+    """Parameters [k] whose prior depends on others, with these, unless their coordinates depend on the others as well.
+
+    The traced programs of the slope of the prior and of the coordinates say so; nothing is computed.
+    """
+    shapes, found, standard = parameter_shapes(model), {}, standard_coordinates(model)
+    coordinates = jax.eval_shape(standard.unconstrain, shapes)
+    for name, shape in shapes.items():
+        if shape.size < 2 or not isinstance(coordinates, dict) or name not in coordinates:
+            continue
+
+        def slope(parameters: Parameters, name: str = name) -> Any:
+            return jax.grad(lambda own: model.log_prior(parameters | {name: own}))(parameters[name])
+
+        used = used_arguments(slope, shapes)
+        moved = used_arguments(lambda parameters, name=name: standard.unconstrain(parameters)[name], shapes)
+        others = [other for other in shapes if other != name and used[other] and not moved[other]]
+        if others:
+            found[name] = others
+    return found
 
 
 def lacks_interweaving(posterior: "Posterior") -> bool:

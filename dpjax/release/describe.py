@@ -11,7 +11,7 @@ from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail, name_of
 from dpjax._util.words import quantity
 from dpjax.mechanisms import Privacy, zcdp_epsilon
-from dpjax.mechanisms.base import parts_of
+from dpjax.mechanisms.base import Mechanism, parts_of
 from dpjax.mechanisms.privacy import Neighbours
 from dpjax.mechanisms.promises import Promise, ProtectedSums, Unpromised
 from dpjax.release.base import PrivateRelease, is_release
@@ -100,16 +100,28 @@ def sum_lines(release: Release) -> list[str]:
 
 
 def local_lines(release: LocalRelease) -> list[str]:
-    """What is said of one value for each person."""
+    """What is said of one value for each person, or for each unit, of which persons are a part."""
     try:
-        kept = promise_in_words(local_promise(release))
+        kept = [f"To each person, whatever two values are compared: {promise_in_words(local_promise(release))}."]
     except Unpromised as reason:
-        kept = f"no promise is known. {str(reason).rstrip('.')}"
+        unknown = f"To each record, whatever two values are compared: no promise is known. {str(reason).rstrip('.')}."
+        kept = [unknown, *unit_lines(release.channel)]
     return [
         f"The field {in_words(release.field, release.levels)} of n = {release.n:,} records, one released value each.",
         f"Noise: {release.channel.promise.words()}.",
-        f"To each person, whatever two values are compared: {kept}.",
+        *kept,
     ]
+
+
+def unit_lines(channel: Mechanism) -> list[str]:
+    """What noise promises if records are units and a person counts in one; nothing if that does not follow from it."""
+    one_count = ProtectedSums(lambda norm: 1.0, "add-or-remove", None, None, True)
+    try:
+        kept = promise_in_words(channel.promise.of_sums(one_count))
+    except Unpromised:
+        return []
+    whose = "if records are units such as areas, and adding or removing a person moves one of their numbers by 1"
+    return [f"To each person, {whose}: {kept}."]
 
 
 def microdata_lines(release: Microdata) -> list[str]:

@@ -215,6 +215,7 @@ OWN: dict[str, dict[str, Any]] = {
     "dpjax.Release": CELL_SUM,
     "dpjax.mechanisms.Rounded": {"step": 0.5},
     "dpjax.UnknownCount": {"prior": dpjax.models.UniformCount(1, 5)},
+    "dpjax.comparison.compare": {"models": {"one": MODEL, "other": MODEL}},
     "dpjax.from_json": {"text": RELEASE.to_json(), "statistic": CELLS},
     "dpjax.from_numpyro": {"fn": program, "records": ["cell"]},
     "dpjax.marginal_likelihood": {

@@ -11,7 +11,20 @@ from benchmarks.experiments import read
 from benchmarks.papers import command
 from benchmarks.papers.page import section
 from benchmarks.papers.papers import PAPERS
-from benchmarks.papers.rows import EQUAL, NONE, ODDS, ORDER, STATED, Number, Row
+from benchmarks.papers.rows import (
+    EQUAL,
+    KINDLY,
+    NONE,
+    ODDS,
+    ORDER,
+    STATED,
+    UNDECIDED,
+    UNTESTED,
+    Kind,
+    Number,
+    Row,
+    judge,
+)
 from tests.test_troubleshooting import load_hook
 
 PLACES = {
@@ -47,28 +60,67 @@ def test_each_row_has_a_command_and_each_verdict_two_numbers(name: str, row: Row
     assert row.numbers or row.looks
     for number, verdict in zip(row.numbers, row.verdicts, strict=True):
         assert np.isfinite([number.paper, number.read(row.result)]).all()
-        assert verdict in {EQUAL, STATED, ORDER, ODDS}
+        assert verdict in KINDLY
     assert (row.verdict == NONE) == (not row.numbers)
     assert row.cause or row.verdict != ODDS
 
 
 @pytest.mark.parametrize(
-    ("number", "ours", "verdict"),
+    ("paper", "ours", "error", "kind", "verdict"),
     [
-        (Number("", 10.0, float, 1.0), 12.9, EQUAL),
-        (Number("", 10.0, float, 1.0), 13.1, ORDER),
-        (Number("", 10.0, float, lambda result: 1.0), 21.0, ODDS),
-        (Number("", 1.0, float, kind="at least"), 0.9, ODDS),
-        (Number("", 1.0, float, kind="at most"), 0.9, STATED),
-        (Number("", 1.0, float, 0.1, kind="at least"), 0.8, EQUAL),
-        (Number("", 1.0, float, 0.1, kind="at most"), 1.4, ODDS),
-        (Number("", 1.2, float, kind="ratio"), 0.9, ODDS),
-        (Number("", 1.2, float, kind="ratio"), 1.5, ORDER),
-        (Number("", 0.0, float), 0.2, ODDS),
+        (10.0, 12.9, 0.98, "value", EQUAL),
+        (10.0, 13.1, 1.0, "value", ORDER),
+        (10.0, 21.0, 1.0, "value", ODDS),
+        (10.0, 10.0, 1.1, "value", UNDECIDED),
+        (10.0, 10.0, None, "value", UNTESTED),
+        (10.0, 21.0, None, "value", ODDS),
+        (1.0, 1.21, 0.1, "at least", STATED),
+        (1.0, 1.1, 0.1, "at least", UNDECIDED),
+        (1.0, 0.9, 0.1, "at least", UNDECIDED),
+        (1.0, 1.1, 0.1, "at most", UNDECIDED),
+        (1.0, 1.4, 0.1, "at most", ODDS),
+        (1.0, 0.9, None, "at most", UNTESTED),
+        (1.0, 1.5, None, "at most", UNTESTED),
+        (1.0, 2.5, None, "at most", ODDS),
+        (1.2, 0.9, 0.01, "ratio", ODDS),
+        (1.2, 0.9, 0.1, "ratio", UNDECIDED),
+        (1.2, 1.5, 0.01, "ratio", ORDER),
+        (0.0, 0.0, 0.1, "value", UNDECIDED),
     ],
 )
-def test_verdicts(number: Number, ours: float, verdict: str) -> None:
-    assert number.verdict(ours) == verdict  # type: ignore[arg-type]
+def test_an_error_never_makes_a_hit_of_a_miss(
+    paper: float, ours: float, error: float | None, kind: Kind, verdict: str
+) -> None:
+    """A bound missed by its own error was "equal within error", and one without any error "as stated"."""
+    assert judge(ours, error, paper, kind) == verdict
+
+
+def recomputed(ours: float, error: float | None, number: Number) -> str:
+    """A verdict from the numbers of the page alone, in another order of questions than `judge` has."""
+    sign = {"at least": 1, "at most": -1}.get(number.kind, 0)
+    low, high = sorted((number.paper / 2, 2 * number.paper))
+    if error is None:
+        missed = sign * (ours - number.paper) < 0 if sign else True
+        return ODDS if missed and (ours < low or ours > high) else UNTESTED
+    if sign:
+        z = sign * (ours - number.paper) / error if error else np.inf * np.sign(sign * (ours - number.paper) + 1e-300)
+        return next(verdict for least, verdict in ((2, STATED), (-3, UNDECIDED), (-np.inf, ODDS)) if z >= least)
+    side = (ours - 1) / (number.paper - 1) if number.kind == "ratio" else 1
+    if number.kind == "ratio" and (abs(ours - 1) < 2 * error or side < 0):
+        return UNDECIDED if abs(ours - 1) < 2 * error else ODDS
+    matters = abs(number.paper) / 5 if number.matters is None else number.matters
+    if abs(ours - number.paper) <= 3 * error:
+        return UNDECIDED if 2 * error >= matters else EQUAL
+    return ORDER if low <= ours <= high else ODDS
+
+
+@pytest.mark.parametrize("name", PAPERS)
+def test_verdicts_follow_from_the_numbers_of_the_page(name: str) -> None:
+    """From value, error and the paper's number of each; none is typed in."""
+    for row in PAPERS[name].rows:
+        for number, verdict in zip(row.numbers, row.verdicts, strict=True):
+            assert recomputed(number.read(row.result), number.error_in(row.result), number) == verdict
+            assert callable(number.error) or number.error is None
 
 
 def test_the_page_has_its_tables(capsys: pytest.CaptureFixture[str]) -> None:

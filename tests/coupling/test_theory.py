@@ -150,6 +150,21 @@ def test_coupled_chains_of_many_records_contract(epsilon: float, n: int) -> None
             assert sum(chance * after for after, chance in law.items()) <= bound * d + SLACK
 
 
+def test_the_proof_of_the_contraction_has_the_right_polynomial() -> None:
+    """P of the page on it, which is positive wherever 4 sinh ε ≤ 1: the lemmas put over one denominator."""
+    for epsilon in (0.0, 0.1, np.arcsinh(0.25), 0.5, 2.0):
+        for n in (3, 4, 10, 1_000):
+            d, x = np.arange(1.0, n + 1), np.exp(-epsilon)
+            m = n - d
+            p = x * d**3 + d**2 * m * (2 * x**2 + x - 1) + d * m**2 * (2 * x**2 - 1) - m**2 * (1 - x)
+            p -= d * m * (1 - x) / x
+            gained = theory.soma_approach_bound(epsilon, n, d) - theory.soma_departure_bound(epsilon, n, d)
+            np.testing.assert_allclose(p / ((n + 1 / x - 1) * (m * x + d) * (m + d * x)), gained, atol=1e-12)
+            assert np.all(p > 0) or epsilon > 0.25
+    big = 10**6
+    assert big * (1 - theory.soma_contraction_bound(0.1, big)) == pytest.approx(1 - 4 * np.sinh(0.1), rel=1e-3)
+
+
 def test_where_soma_contracts() -> None:
     edge = np.arcsinh(0.25)
     assert np.all(theory.soma_contraction_bound(edge, [2, 3, 10, 1_000]) < 1)

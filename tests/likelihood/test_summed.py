@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+import pandas as pd
 import pytest
 from scipy import optimize, special, stats
 
@@ -53,6 +54,15 @@ def test_profile_intervals_have_their_closed_form(normal: MaximumLikelihood) -> 
     reach = np.sqrt(total * np.expm1(stats.chi2.ppf(0.9, 1) / 25))
     assert found.upper["mean"] == pytest.approx(VALUES.mean() + reach, abs=2e-3)
     assert found.lower["mean"] == pytest.approx(VALUES.mean() - reach, abs=2e-3)
+
+
+def test_rows_have_the_names_of_levels() -> None:
+    """They were numbers in every table and remark of a fit, beside the names of the same posterior's summary."""
+    people = pd.DataFrame({"religion": ["none", "old", "new"] * 4})
+    released = dpjax.LocalRelease(np.tile([9, 14, 20], 4), dpjax.DiscreteLaplace(1.0), field="y")
+    found = fit(models.formula("y ~ religion", people, family="poisson"), released)
+    rows = ("Intercept", "religion[none]", "religion[old]")
+    assert found.rows == found.summary().rows == found.confidence_interval().summary().rows == rows
 
 
 EXPOSURE = np.array([2.0, 0.5, 8.0, 3.0, 20.0])

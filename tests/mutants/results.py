@@ -45,6 +45,13 @@ MUTANTS = (
         STEPS,
     ),
     Mutant(
+        "A difference of evidences has the error of one of them",
+        "comparison.py",
+        "np.hypot(error, error[0])",
+        "error",
+        ("test_comparison.py",),
+    ),
+    Mutant(
         "Normal intervals are of one side",
         "likelihood/intervals.py",
         "factor = scipy.stats.norm.ppf((1 + level) / 2)",

@@ -34,6 +34,36 @@ def test_values_of_all_records_are_counted_in_bins():
     axes.figure.draw_without_rendering()
 
 
+def test_withheld_values_are_a_share_and_no_zeros():
+    """Eight of ten codes were a bar at -1, which the axis showed as counts of zero."""
+    values = np.array([30.0, 45.0] + [np.nan] * 8)
+    local = dpjax.releases.thresholded_units(values, dpjax.Laplace(1.0), threshold=20.0)
+    posterior = make_posterior(local)
+    axes = posterior.plot_predictive(jax.random.key(1), num_samples=20, axes=new_axes())
+    assert labels_of(axes)[-1] == "withheld: 80%, predicted 100% to 100%"
+    np.testing.assert_allclose(np.sum(axes.lines[0].get_ydata()), 2)
+    assert axes.lines[0].get_xdata().min() > 20
+
+
+def test_withheld_numbers_of_a_table_have_no_mark():
+    """They had one at the code, far from predictions that were not withheld."""
+    drawn = np.random.default_rng(3).normal(10.0, 1.0, (400, 3))
+    drawn[:, 2] = np.nan
+    axes = new_axes()
+    draw_numbers(axes, drawn, np.array([10.0, np.nan, 4.0]), 0.95, "withheld: 33%")
+    inside, outside = (line for line in axes.lines if line.get_label().startswith("released"))
+    assert inside.get_xdata().tolist() == [0]
+    assert outside.get_xdata().tolist() == [2]
+    assert labels_of(axes)[-1] == "withheld: 33%"
+    parts = dpjax.mechanisms.Independent(
+        (dpjax.mechanisms.PrimarySuppression(5), dpjax.mechanisms.Censored(dpjax.Laplace(1.0), lower=0.0)), (2, 1)
+    )
+    assert parts._withheld(np.array([[7.0, -1.0, 0.0], [-1.0, 9.0, 1.5]])).tolist() == [
+        [False, True, True],
+        [True, False, False],
+    ]
+
+
 @pytest.mark.parametrize(("names", "rotation"), [(["a", "b"], 0), (["x" * 30] * 2, 30), (["a"] * 13, 90)])
 def test_long_names_are_slanted_and_many_upright(names, rotation):
     axes = new_axes()

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import jax
 import numpy as np
+import pandas as pd
 import pytest
 
 import dpjax
@@ -234,6 +235,32 @@ def test_a_latex_table_has_the_columns_and_digits_that_are_asked_for() -> None:
     assert lines[4] == r"a\_b[0] & 1.0 \\"
     with pytest.raises(ValueError, match="columns: given 'p'"):
         TABLE.to_latex(columns=["p"])
+
+
+HOSTILE = Summary(("1|state[A]", r"x^2~\{a}<b>", "[b]"), {"mean": np.array([1.0, 2.0, 3.0])})
+"""Names as formulas and levels have them, which LaTeX and Markdown would read as something else."""
+
+
+def test_names_are_printed_as_they_are_by_latex_and_markdown() -> None:
+    """A bar was set as a dash, and ended a cell of Markdown; a bracket after a line's end would be its spacing."""
+    lines = HOSTILE.to_latex().splitlines()[4:7]
+    assert [line.split(" & ")[0] for line in lines] == [
+        r"1\textbar{}state[A]",
+        r"x\textasciicircum{}2\textasciitilde{}\textbackslash{}\{a\}\textless{}b\textgreater{}",
+        "{[}b]",
+    ]
+    assert HOSTILE.to_markdown().splitlines()[2] == r"| 1\|state[A] | 1.000 |"
+
+
+def test_a_summary_becomes_a_file_and_no_array_without_names(tmp_path: Path) -> None:
+    """`pandas.DataFrame(summary)` was a column of names, without a figure."""
+    HOSTILE.to_csv(tmp_path / "table.csv")
+    with open(tmp_path / "table.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert rows[0] == {"parameter": "1|state[A]", "mean": "1.0"}
+    for make in (pd.DataFrame, np.asarray):
+        with pytest.raises(TypeError, match=r"^summary: .*summary\.to_frame\(\)"):
+            make(HOSTILE)
 
 
 def test_tables_for_papers() -> None:

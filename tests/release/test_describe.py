@@ -121,6 +121,17 @@ def test_nothing_is_claimed_that_is_not_known(mechanism, statistic, reason):
     assert "no promise is known" in dpjax.describe(release)
 
 
+def test_numbers_of_units_are_no_values_of_persons() -> None:
+    """Counts of areas with noise were described as values of persons, to whom nothing was promised."""
+    units = dpjax.releases.thresholded_units([25, np.nan, 31], dpjax.DiscreteLaplace(2.0), threshold=20)
+    lines = dpjax.describe(units).splitlines()
+    assert lines[2].startswith("To each record, whatever two values are compared: no promise is known.")
+    assert lines[3].startswith("To each person, if records are units such as areas")
+    assert lines[3].endswith("by 1: ε = 0.5, and so ρ = 0.1225.")
+    exact = dpjax.describe(dpjax.releases.suppressed_units([25, np.nan, 31], limit=10))
+    assert "To each person" not in exact
+
+
 @pytest.mark.parametrize(
     ("statistic", "is_whole"),
     [

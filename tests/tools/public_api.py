@@ -40,6 +40,7 @@ MODULES = {
 
 PARTS = {
     "dpjax.clt": ["normal_sum"],
+    "dpjax.comparison": ["compare"],
     "dpjax.data_augmentation": ["least_squares", "parameter_kernel"],
     "dpjax.data_augmentation.summed_out": ["summed_out"],
     "dpjax.likelihood": ["MaximumLikelihood", "likelihood_ratio_test"],

@@ -1,6 +1,5 @@
 """Ju, Awan, Gong and Rao (2022)."""
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -19,16 +18,22 @@ def row_of(result: Result, epsilon: float, sampler: str = "paper's") -> Result:
     return next(row for row in rows if (row["sampler"], row["epsilon"]) == (sampler, epsilon))
 
 
-def over_releases(
-    result: Result, summary: Callable[..., np.ndarray], sampler: str, epsilon: float, place: int
-) -> float:
-    """The mean of a posterior mean over releases, or its deviation: the width of the paper's clouds of points."""
-    return float(summary(row_of(result, epsilon, sampler)["means"], axis=0)[place])
-
-
 def coverage(result: Result, epsilon: float, place: int) -> float:
     """The coverage of one parameter by the paper's sampler."""
     return float(row_of(result, epsilon)["coverage"][place])
+
+
+def error_of_coverage(result: Result, epsilon: float, place: int) -> float:
+    """Its standard error, that of a share of the data sets."""
+    share = coverage(result, epsilon, place)
+    return float(np.sqrt(share * (1 - share) / result["settings"]["data_sets"]))
+
+
+def below_nominal(what: str, epsilon: float, place: int) -> Number:
+    """That the coverage of one parameter is below 0.9."""
+    own = {"epsilon": epsilon, "place": place}
+    error = partial(error_of_coverage, **own)
+    return Number(f"{what} at ε = {epsilon:g}", NOMINAL, partial(coverage, **own), error, "at most")
 
 
 def all_coverages(result: Result, sampler: str) -> np.ndarray:
@@ -52,19 +57,6 @@ def error_of_mean(result: Result) -> float:
     return float(np.sqrt(NOMINAL * (1 - NOMINAL) / size))
 
 
-def limits(name: str, place: int, ends: dict[float, float], sampler: str) -> tuple[Number, ...]:
-    """That posterior means are the prior's behind much noise, and those without noise behind little."""
-    return tuple(
-        Number(
-            f"mean of {name}, ε = {epsilon:g}",
-            paper,
-            partial(over_releases, summary=np.mean, sampler=sampler, epsilon=epsilon, place=place),
-            partial(over_releases, summary=np.std, sampler=sampler, epsilon=epsilon, place=place),
-        )
-        for epsilon, paper in ends.items()
-    )
-
-
 def bounds(epsilons: tuple[float, ...]) -> tuple[Number, ...]:
     """That acceptance is above exp(-ε), also of the record that accepts least."""
     return tuple(
@@ -83,7 +75,7 @@ def nominal(*samplers: str) -> tuple[Number, ...]:
     """That intervals hold the truth as often as they say, over the prior."""
     what = "sampler, mean over ε and parameters"
     return tuple(
-        Number(f"{sampler} {what}", NOMINAL, partial(mean_coverage, sampler=sampler), error_of_mean)
+        Number(f"{sampler} {what}", NOMINAL, partial(mean_coverage, sampler=sampler), error_of_mean, matters=0.02)
         for sampler in samplers
     )
 
@@ -97,9 +89,10 @@ PAPER = Paper(
             "Figure 1, a",
             "damcmc",
             "log-linear",
-            "posterior means of 100 releases of one data set; p₄ nears the prior's mean and that without noise",
-            limits("p₄", 3, {0.1: 0.2, 10.0: 65 / 110}, "paper's"),
-            SIZE,
+            "posterior means of 100 releases of one data set",
+            paper_size=SIZE,
+            looks="The paper prints no numbers. As ε falls p₄ nears the prior's mean of 0.2, as it grows that without "
+            "noise, .591: at ε = 0.1 it is .210 in the mean over releases, at ε = 10 .592.",
         ),
         Row(
             "Figure 1, b",
@@ -116,8 +109,8 @@ PAPER = Paper(
             "coverage of 90 % intervals, log-linear model; of its cells the text states these alone",
             (
                 Number("share of entries of .9 or more", 0.5, share_covered, kind="at least"),
-                Number("p₄ at ε = 0.1", NOMINAL, partial(coverage, epsilon=0.1, place=3), kind="at most"),
-                Number("p₄ at ε = 0.3", NOMINAL, partial(coverage, epsilon=0.3, place=3), kind="at most"),
+                below_nominal("p₄", 0.1, 3),
+                below_nominal("p₄", 0.3, 3),
             ),
             SIZE_OF_COVERAGE,
         ),
@@ -132,9 +125,10 @@ PAPER = Paper(
             "Figure 2",
             "damcmc",
             "regression",
-            "posterior means of 100 releases of one data set; β₁ nears the prior's mean and that without noise",
-            limits("β₁", 1, {0.1: 0.0, 30.0: -2.7821}, "paper's"),
-            SIZE,
+            "posterior means of 100 releases of one data set",
+            paper_size=SIZE,
+            looks="The paper prints no numbers. As ε falls β₁ nears the prior's mean of 0, as it grows that without "
+            "noise, −2.78: at ε = 0.1 it is −.11 in the mean over releases, at ε = 30 −2.83.",
         ),
         Row(
             "Figure S1",
@@ -150,8 +144,8 @@ PAPER = Paper(
             "regression-coverage",
             "coverage of 90 % intervals, regression; of its cells the text states these alone",
             (
-                Number("β₁ at ε = 1", NOMINAL, partial(coverage, epsilon=1.0, place=1), kind="at most"),
-                Number("β₁ at ε = 3", NOMINAL, partial(coverage, epsilon=3.0, place=1), kind="at most"),
+                below_nominal("β₁", 1.0, 1),
+                below_nominal("β₁", 3.0, 1),
             ),
             SIZE_OF_COVERAGE,
         ),

@@ -94,7 +94,6 @@ PAPER = Paper(
                     lambda result: (
                         of(result, "posterior_truth", sampler=NEAL) / of(result, "posterior_truth", sampler=SLICE)
                     ),
-                    0.02,
                 ),
             ),
             SIZE,
@@ -195,9 +194,7 @@ PAPER = Paper(
             "samplers",
             "number of clusters by ε: Neal 5 and the slice sampler agree",
             (
-                Number(
-                    "total variation over what chance makes of it, mean over n and ε", 1.0, variation_by_chance, 0.1
-                ),
+                Number("total variation over what chance makes of it, mean over n and ε", 1.0, variation_by_chance),
                 Number(
                     "largest difference of means in standard errors, 20 cells", 3.0, largest_difference, kind="at most"
                 ),

@@ -29,11 +29,6 @@ def effective_ratio(result: dict[str, Any], group: str) -> float:
     return float(samplers["soma"]["ess"][0] / samplers["imwg"]["ess"][0])
 
 
-def mean_share(result: dict[str, Any], group: str) -> float:
-    """The mean share of personal care."""
-    return float(result[group]["samplers"]["soma"]["mean"][0])
-
-
 def percentage(result: dict[str, Any], sampler: str, average: str = "mean") -> float:
     """SOMA's mean or median meeting time by equal indices, in per cent of another sampler's."""
     times = result[f"{average}_meeting_time"]
@@ -116,17 +111,15 @@ def both_errors(result: dict[str, Any], *path: str | int) -> float:
     return float(np.sqrt(2) * entry(result, *path))
 
 
-def of_samplers(
-    what: str, paper: dict[str, float], *path: str, error: str | float = 0.0, **options: Any
-) -> tuple[Number, ...]:
+def of_samplers(what: str, paper: dict[str, float], *path: str, error: str = "", **options: Any) -> tuple[Number, ...]:
     """A number of each sampler: `what` takes its label, and its name is the star of the path.
 
-    An error is a number, or the name of the standard error that stands beside ours.
+    An error is the name of the standard error that stands beside ours; without one it is not known.
     """
 
     def number(label: str, name: str) -> Number:
         place = [name if part == "*" else part for part in path]
-        own = error if isinstance(error, float) else lambda result: both_errors(result, *place[:-1], error)
+        own = (lambda result: both_errors(result, *place[:-1], error)) if error else None
         return Number(what.format(label), paper[label], lambda result: entry(result, *place), own, **options)
 
     return tuple(number(label, name) for label, name in SAMPLERS.items())
@@ -140,12 +133,20 @@ def coupling_times(epsilon: str, paper: dict[str, float]) -> tuple[Number, ...]:
 
 def acceptances(epsilon: str, paper: dict[str, float]) -> tuple[Number, ...]:
     """The acceptance of Table 3, whose quartiles are a quarter of a point apart."""
-    return of_samplers(f"ε = {epsilon}, accepted by {{}}, %", paper, epsilon, "*", "acceptance_percent", error=0.1)
+    return of_samplers(f"ε = {epsilon}, accepted by {{}}, %", paper, epsilon, "*", "acceptance_percent")
 
 
-def seconds(case: str, paper: dict[str, float]) -> tuple[Number, ...]:
-    """Running times, of which less is better."""
-    return of_samplers(f"{case}: {{}}, s", paper, "rows", case, "*", "seconds", kind="at most")
+def times_of_imwg(result: dict[str, Any], case: str) -> float:
+    """The running time of SOMA, in those of systematic IMwG."""
+    return entry(result, "rows", case, "soma", "seconds") / entry(result, "rows", case, "imwg_systematic", "seconds")
+
+
+def times(*cases: str) -> tuple[Number, ...]:
+    """That SOMA takes less than about twice the time of IMwG, as the paper says."""
+    return tuple(
+        Number(f"{case}: SOMA's time over Sys-IMwG's", 2.0, partial(times_of_imwg, case=case), kind="at most")
+        for case in cases
+    )
 
 
 PAPER = Paper(
@@ -214,11 +215,9 @@ PAPER = Paper(
             "Table 2",
             "soma",
             "time-use",
-            "mean share of personal care; records are simulated at the paper's means",
-            (
-                Number("women", 0.4112, lambda result: mean_share(result, "female"), 0.0015),
-                Number("men", 0.3919, lambda result: mean_share(result, "male"), 0.0016),
-            ),
+            "mean share of personal care",
+            looks="Records are simulated at the paper's means, .4112 of women and .3919 of men. Ours, .411 and .391, "
+            "say no more than that the sampler finds them again.",
         ),
         Row(
             "Figure 6",
@@ -374,11 +373,10 @@ PAPER = Paper(
             "soma",
             "table4",
             "running time of one chain, CPU",
-            (
-                *seconds("two records, beta, ε = 5", {"SOMA": 2.6208, "Sys-IMwG": 1.4616, "Ran-IMwG": 2.1578}),
-                *seconds("histogram, n = 20, ε = 3", {"SOMA": 1.6990, "Sys-IMwG": 0.9405, "Ran-IMwG": 1.2571}),
-                *seconds("regression, n = 100, ε = 30", {"SOMA": 216.3009, "Sys-IMwG": 102.5582, "Ran-IMwG": 110.6691}),
-            ),
+            times("two records, beta, ε = 5", "histogram, n = 20, ε = 3", "regression, n = 100, ε = 30"),
+            cause="SOMA weighs each attempt at all n records, IMwG at one. In the paper's programs the rest of a step "
+            "takes most of the time, 102.6 s (Sys-IMwG) and 216.3 s (SOMA) for the regression. Here it takes .28 s and "
+            "1.2 s: both are faster than there, IMwG 371 times and SOMA 178 times, so that attempts weigh more.",
             first="Table 2",
         ),
         *ROWS,

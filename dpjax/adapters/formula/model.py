@@ -154,6 +154,16 @@ class FormulaModel(NumPyroModel, HasFileForm):
         return design
 
     @property
+    def known_columns(self) -> dict[str, Any]:
+        """The columns of terms, the names of groups, offset and trials, and the fields of the records."""
+        design, fields = self.design, super().known_columns
+        common = {term.name: np.asarray(term.columns) for term in design.common}
+        groups = {term.name.partition("|")[2]: np.array(term.groups)[term.index] for term in design.groups}
+        beside = {"offset": design.offset, "trials": design.trials}
+        known = {name: np.asarray(column) for name, column in beside.items() if column is not None and np.ndim(column)}
+        return common | groups | known | fields
+
+    @property
     def standardised(self) -> Standardised:
         """The coordinates in which coefficients are standardised, and group effects halfway."""
         return Standardised(self.layout, self.facts.effects, tuple(term.name for term in self.design.groups))

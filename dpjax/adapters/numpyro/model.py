@@ -198,6 +198,11 @@ class NumPyroModel(ModelDensities):
         known = [leaf for leaf in jax.tree.leaves(self.layout.arguments) if self._is_of_records(leaf)]
         return tuple(known) if known or self.exchangeable else None
 
+    @property
+    def known_columns(self) -> dict[str, Any]:
+        """Those of the arguments that are arrays with an entry for each record."""
+        return {name: leaf for name, leaf in self.arguments.items() if self._is_of_records(leaf)}
+
     def of_records(self, places: Array | np.ndarray) -> Model:
         """The model with the entries of those arguments at some places."""
         if self.exchangeable:
@@ -209,7 +214,7 @@ class NumPyroModel(ModelDensities):
         return NumPyroModel(layout, self.facts._replace(num_records=len(places)))
 
     def _is_of_records(self, leaf: Any) -> bool:
-        return np.ndim(leaf) > 0 and len(leaf) == self.layout.size
+        return hasattr(leaf, "shape") and leaf.ndim > 0 and len(leaf) == self.layout.size
 
     @property
     def count_field(self) -> str | None:
