@@ -3,6 +3,8 @@
 The parameters of a regression reach each record through its linear predictor alone. In that number η the logarithm of
 the sum over a window is smooth. Polynomials of degree five replace it, which have its value, slope and curvature at
 knots. Then a gradient costs a look at the table, however long the window is.
+
+A rough table reaches over what the prior expects. It is good enough to climb on.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,16 +28,25 @@ from dpjax.numerics import proper_density
 
 __all__ = ["TabulatedWindows", "as_double", "in_double_precision", "tabulate"]
 
-CELLS = 128
-"""Pieces of the table of each record."""
+CELLS, ROUGH_CELLS = 128, 64
+"""Pieces of the table of each record, and of a rough one."""
 
-REACH = 3.0
+REACH = 6.0
 """How far the table reaches, from the middle of the numbers at the given parameters, in units of half their range."""
+
+EXTREME, ROUGH_REACH = 0.02, 1.5
+"""The share of numbers on each side that do not count for the range of a rough table, and how far it reaches."""
+
+ROUGHLY = 15.0
+"""Logarithms by which the density of what was released falls short of the largest where a rough table sums no more."""
+
+FEWEST_CELLS = 8
+"""Fewest pieces in a row at whose ends there is a density."""
 
 LEAST_STEP = 1e-6
 """The least length of a piece, relative to the number."""
 
-LOOKS = 9
+LOOKS = 17
 """Places of the table at which it is looked which numbers of a window matter, and what it leaves out."""
 
 NEGLIGIBLE = 36.0
@@ -77,14 +88,21 @@ class TabulatedWindows(Terms):
         """Windows leave out what is beyond them."""
         return True
 
+    @property
+    def size(self) -> int:
+        """The coefficients that are looked up."""
+        return len(self.start) * self.pieces.shape[-1]
+
     def build(self, model: Model) -> Callable[[Parameters], Array]:
         """See `Terms`: the log-density [m] of each record up to a number that does not depend on the parameters."""
         numbers = self._build_numbers(model)
 
         def log_density(parameters: Parameters) -> Array:
             piece, along = self._find(numbers(parameters))
-            rows = jnp.arange(len(self.start))
-            return jnp.where(self.windows.seen, evaluate(self.pieces[rows, piece], along), 0)
+            records, cells, powers = self.pieces.shape
+            # As rows of a matrix they are found faster than by two places.
+            at = self.pieces.reshape(-1, powers).at[jnp.arange(records) * cells + piece]
+            return jnp.where(self.windows.seen, evaluate(at.get(mode="promise_in_bounds"), along), 0)
 
         return log_density
 
@@ -112,16 +130,29 @@ class TabulatedWindows(Terms):
         return jax.lax.stop_gradient(piece).astype(int), place - jax.lax.stop_gradient(piece)
 
 
+@jax.custom_jvp
 def evaluate(coefficients: Array, along: Array) -> Array:
     """The polynomials [m, 6] at places [m] from 0 to 1; beyond, parabolas that bend down at most as these do there."""
+    return value_and_slope(coefficients, along)[0]
+
+
+@evaluate.defjvp
+def move(primals: tuple[Array, Array], tangents: tuple[Array, Any]) -> tuple[Array, Array]:
+    """The polynomials and their change with the places alone, in one pass."""
+    value, slope = value_and_slope(*primals)
+    return value, slope * tangents[1]
+
+
+def value_and_slope(coefficients: Array, along: Array) -> tuple[Array, Array]:
+    """The polynomials [m, 6] and their slopes at places [m]."""
     inside = jnp.clip(along, 0, 1)
     value = slope = bend = jnp.zeros_like(along)
     for power in range(coefficients.shape[-1] - 1, -1, -1):
         bend = bend * inside + 2 * slope
         slope = slope * inside + value
         value = value * inside + coefficients[..., power]
-    beyond = along - inside
-    return value + beyond * (slope + beyond * jnp.minimum(bend, 0) / 2)
+    beyond, bend = along - inside, jnp.minimum(bend, 0)
+    return value + beyond * (slope + beyond * bend / 2), slope + beyond * bend
 
 
 def predictor_of(model: Model, known: Records, field: str) -> Bottleneck:
@@ -147,39 +178,84 @@ def in_double_precision() -> Iterator[None]:
 
 
 def as_double(tree: Any) -> Any:
-    """A tree whose arrays of floats have 64 bits."""
-    return jax.tree.map(lambda x: jnp.asarray(x, float) if jnp.issubdtype(x.dtype, jnp.floating) else x, tree)
+    """A tree of JAX's arrays, of which those of floats have 64 bits."""
+    # Whole numbers of NumPy would be passed to programs with 32 bits that were compiled for 64.
+    return jax.tree.map(lambda x: jnp.asarray(x, float if jnp.issubdtype(x.dtype, jnp.floating) else None), tree)
 
 
-def tabulate(model: Model, windows: Windows, parameters: Parameters) -> TabulatedWindows | None:
+def tabulate(model: Model, windows: Windows, parameters: Parameters, rough: bool = False) -> TabulatedWindows | None:
     """The table around what parameters [draw, ...] lead to; None if they reach records by more than one number.
 
-    It is also None if there is no density at some place of the table.
+    It is also None if at hardly any place of it there is a density.
+
+    Parameters
+    ----------
+    rough
+        Whether the parameters are draws from the prior, of which the most extreme do not count.
     """
     if find_predictor(model, windows.known, windows.field) is None:
         return None
-    kind = windows.log_released.dtype
+    kind, cells = windows.log_released.dtype, ROUGH_CELLS if rough else CELLS
     with in_double_precision():
         exact = as_double(windows)
         numbers = np.asarray(predict.unoptimized(model, exact, as_double(parameters)))
-        low, high = np.min(numbers, axis=0), np.max(numbers, axis=0)
-        step = np.maximum(REACH * (high - low) / CELLS, LEAST_STEP * (1 + np.abs(low)))
-        # As they are kept, so that the table is that of these knots.
-        step = step.astype(kind).astype(float)
-        start = ((low + high - CELLS * step) / 2).astype(kind).astype(float)
-        shares, left_out = look.unoptimized(model, exact, start + step * np.linspace(0, CELLS, LOOKS)[:, None])
-        knots = start + step * np.arange(CELLS + 1)[:, None]
-        derivatives = sum_at_knots(model, exact, knots, np.asarray(shares) > -NEGLIGIBLE)
+        ends, reach = ([EXTREME, 1 - EXTREME], ROUGH_REACH) if rough else ([0, 1], REACH)
+        low, high = np.quantile(numbers, ends, axis=0)
+        middle, half = (low + high) / 2, np.maximum(reach * (high - low), LEAST_STEP * cells * (1 + np.abs(low))) / 2
+        low, high = middle - half, middle + half
+        for _ in range(2):
+            knots = knots_between(low, high, cells, kind)
+            counts, left_out = count_roughly(exact, cells) if rough else count(model, exact, knots)
+            derivatives = sum_at_knots(model, exact, knots, counts)
+            first, last = longest_run(np.all(np.isfinite(derivatives), axis=-1) | ~np.asarray(windows.seen))
+            if np.min(last - first) == cells:
+                break
+            if np.min(last - first) < FEWEST_CELLS:
+                return None
+            # The table ends where the density does: on no log scale means can be negative.
+            low, high = np.take_along_axis(knots, np.stack([first, last]), axis=0)
     derivatives = np.where(np.asarray(windows.seen)[:, None], derivatives, 0.0)
     if not np.all(np.isfinite(derivatives)):
         return None
+    step = (knots[-1] - knots[0]) / cells
     pieces = polynomials(derivatives * step[:, None] ** np.arange(3))
-    pieces[..., 0] -= pieces[:, CELLS // 2, :1]
-    log_left_out = np.log(np.maximum(np.maximum(left_out[:-1], left_out[1:]), np.finfo(float).tiny))
-    nearby = np.repeat(log_left_out, CELLS // (LOOKS - 1), axis=0).T
+    pieces[..., 0] -= pieces[:, cells // 2, :1]
     return TabulatedWindows(
-        windows.known, windows, *(jnp.asarray(each, kind) for each in (start, step, pieces, nearby))
+        windows.known, windows, *(jnp.asarray(each, kind) for each in (knots[0], step, pieces, left_out))
     )
+
+
+def knots_between(low: np.ndarray, high: np.ndarray, cells: int, kind: Any) -> np.ndarray:
+    """The ends of pieces [knot, m], as they are kept, so that the table is that of these knots."""
+    step = ((high - low) / cells).astype(kind).astype(float)
+    return low.astype(kind).astype(float) + step * np.arange(cells + 1)[:, None]
+
+
+def longest_run(finite: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The first and the last place [m] of the longest run of those [place, m] that are finite."""
+    length = np.zeros(finite.shape, int)
+    for place, here in enumerate(finite):
+        length[place] = np.where(here, 1 + (length[place - 1] if place else 0), 0)
+    last = np.argmax(length, axis=0)
+    return last - np.max(length, axis=0) + 1, last
+
+
+def count_roughly(windows: Windows, cells: int) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of windows [w, m] that may count for a rough table; of what it leaves out nothing is said."""
+    released = np.asarray(windows.log_released)
+    return released > np.max(released, axis=0) - ROUGHLY, np.full((released.shape[1], cells), -np.inf)
+
+
+def count(model: Model, windows: Windows, knots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of windows [w, m] that count between knots, and the logarithm [m, piece] of what these leave out."""
+    cells = len(knots) - 1
+    shares, left_out = map(np.asarray, look.on_host(model, windows, knots[:: cells // (LOOKS - 1)]))
+    some = shares > -NEGLIGIBLE
+    # Those between numbers that count do so between the places that were looked at.
+    some = np.logical_or.accumulate(some, axis=0) & np.logical_or.accumulate(some[::-1], axis=0)[::-1]
+    some &= np.isfinite(np.asarray(windows.log_released))
+    logs = np.log(np.maximum(np.maximum(left_out[:-1], left_out[1:]), np.finfo(float).tiny))
+    return some, np.repeat(logs, cells // (LOOKS - 1), axis=0).T
 
 
 @jit_model
