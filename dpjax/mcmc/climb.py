@@ -374,16 +374,17 @@ def fit_to(problem: Problem, parameters: Parameters) -> Problem:
     if not present.is_approximate:
         return problem
     # A table costs the same however long the windows are. Of records that are drawn, short ones are better.
-    if not problem.plan.draws_records and (table := good_table(present, parameters)) is not None:
+    if not problem.plan.draws_records and (table := good_table(present, parameters, MOST_LEFT_OUT / 4)):
         return replace(problem, likelihood=table)
     likelihood = sum_out(problem.given_model, problem.given_release, parameters)
-    if (table := good_table(likelihood, parameters)) is not None:
+    # By itself a table leaves out no more than the windows, where it is.
+    if table := good_table(likelihood, parameters, np.finfo(float).max):
         return replace(problem, likelihood=table)
     # Of records that are drawn every number is possible.
     return replace(problem, likelihood=likelihood if problem.plan.draws_records else thin(likelihood, parameters))
 
 
-def good_table(likelihood: MarginalLikelihood, parameters: Parameters) -> MarginalLikelihood | None:
-    """The likelihood by a table about parameters [draw, ...]; None if it is not large, or the table is too short."""
+def good_table(likelihood: MarginalLikelihood, parameters: Parameters, most: float) -> MarginalLikelihood | None:
+    """The likelihood by a table about parameters [draw, ...], if it is large; None if that leaves out too much."""
     table = likelihood.tabulated(parameters) if likelihood.is_large else None
-    return table if table is None or left_out_at(table, parameters) <= MOST_LEFT_OUT / 4 else None
+    return table if table is None or left_out_at(table, parameters) <= most else None

@@ -15,10 +15,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import logsumexp
+from jax.scipy.special import logit, logsumexp
 
 from dpjax._util.bottleneck import Bottleneck
 from dpjax._util.hoist import hoist
+from dpjax._util.pytree import static
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.summed_out.terms import Terms, Windows
 from dpjax.models.predictor import find_predictor
@@ -40,20 +41,25 @@ EXTREME, ROUGH_REACH = 0.02, 1.5
 ROUGHLY = 15.0
 """Logarithms by which the density of what was released falls short of the largest where a rough table sums no more."""
 
-FEWEST_CELLS = 8
-"""Fewest pieces in a row at whose ends there is a density."""
-
 LEAST_STEP = 1e-6
 """The least length of a piece, relative to the number."""
 
-LOOKS = 17
-"""Places of the table at which it is looked which numbers of a window matter, and what it leaves out."""
+LOOKS = np.array([0, 16, 32, 40, 48, 52, 56, 60, 64, 68, 72, 76, 80, 88, 96, 112, 128])
+"""Knots at which it is looked which numbers of a window matter, and what it leaves out: most where draws will be."""
 
 NEGLIGIBLE = 36.0
 """Logarithms by which the density of a number falls short of the largest where it is not summed over for the table."""
 
 SHORTEST, RATIO = 32, 4
 """Least length of sums for the table, and that of the next longer ones to it: each length is a program."""
+
+
+SCALES: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
+    "identity": (lambda number: number, lambda place: place),
+    "log": (jnp.log, jnp.exp),
+    "logit": (logit, jax.nn.sigmoid),
+}
+"""Maps of the number to the places of the table, and back: on the first of them on which the table has no holes."""
 
 
 class TabulatedWindows(Terms):
@@ -74,6 +80,8 @@ class TabulatedWindows(Terms):
         The coefficients of the polynomials, in units of the step [m, piece, 6].
     log_left_out
         The logarithm of what the window leaves out, at most, in each piece [m, piece].
+    scale
+        One of `SCALES`, on which the table is.
     """
 
     known: Records
@@ -82,6 +90,7 @@ class TabulatedWindows(Terms):
     step: Array
     pieces: Array
     log_left_out: Array
+    scale: str = static()
 
     @property
     def is_approximate(self) -> bool:
@@ -121,7 +130,7 @@ class TabulatedWindows(Terms):
         name = self.windows.field
         found = predictor_of(model, self.known, name)
         numbers = hoist(found.before, parameter_shapes(model), self.known[name], self.known)
-        return lambda parameters: jnp.broadcast_to(numbers(parameters), self.start.shape)
+        return lambda parameters: jnp.broadcast_to(SCALES[self.scale][0](numbers(parameters)), self.start.shape)
 
     def _find(self, numbers: Array) -> tuple[Array, Array]:
         """The piece [m] of each number and where in it the number is [m], from 0 to 1, or beyond the table."""
@@ -186,7 +195,7 @@ def as_double(tree: Any) -> Any:
 def tabulate(model: Model, windows: Windows, parameters: Parameters, rough: bool = False) -> TabulatedWindows | None:
     """The table around what parameters [draw, ...] lead to; None if they reach records by more than one number.
 
-    It is also None if at hardly any place of it there is a density.
+    It is also None if there is no density at some place of the table, whatever its scale.
 
     Parameters
     ----------
@@ -195,49 +204,43 @@ def tabulate(model: Model, windows: Windows, parameters: Parameters, rough: bool
     """
     if find_predictor(model, windows.known, windows.field) is None:
         return None
-    kind, cells = windows.log_released.dtype, ROUGH_CELLS if rough else CELLS
     with in_double_precision():
         exact = as_double(windows)
         numbers = np.asarray(predict.unoptimized(model, exact, as_double(parameters)))
-        ends, reach = ([EXTREME, 1 - EXTREME], ROUGH_REACH) if rough else ([0, 1], REACH)
-        low, high = np.quantile(numbers, ends, axis=0)
-        middle, half = (low + high) / 2, np.maximum(reach * (high - low), LEAST_STEP * cells * (1 + np.abs(low))) / 2
-        low, high = middle - half, middle + half
-        for _ in range(2):
-            knots = knots_between(low, high, cells, kind)
-            counts, left_out = count_roughly(exact, cells) if rough else count(model, exact, knots)
-            derivatives = sum_at_knots(model, exact, knots, counts)
-            first, last = longest_run(np.all(np.isfinite(derivatives), axis=-1) | ~np.asarray(windows.seen))
-            if np.min(last - first) == cells:
-                break
-            if np.min(last - first) < FEWEST_CELLS:
-                return None
-            # The table ends where the density does: on no log scale means can be negative.
-            low, high = np.take_along_axis(knots, np.stack([first, last]), axis=0)
+        for scale, (forward, _) in SCALES.items():
+            places = np.asarray(forward(numbers))
+            found = tabulate_between(model, exact, windows, places, scale, rough) if np.isfinite(places).all() else None
+            if found is not None:
+                return found
+    return None
+
+
+def tabulate_between(
+    model: Model, exact: Windows, windows: Windows, places: np.ndarray, scale: str, rough: bool
+) -> TabulatedWindows | None:
+    """The table of windows on one scale, about places [draw, m]; None if somewhere on it there is no density.
+
+    Parameters
+    ----------
+    exact
+        The windows in double precision.
+    """
+    kind, cells = windows.log_released.dtype, ROUGH_CELLS if rough else CELLS
+    ends, reach = ([EXTREME, 1 - EXTREME], ROUGH_REACH) if rough else ([0, 1], REACH)
+    low, high = np.quantile(places, ends, axis=0)
+    length = np.maximum(reach * (high - low), LEAST_STEP * cells * (1 + np.abs(low)))
+    # As they are kept, so that the table is that of these knots.
+    start, step = (each.astype(kind).astype(float) for each in ((low + high - length) / 2, length / cells))
+    knots = start + step * np.arange(cells + 1)[:, None]
+    counts, left_out = count_roughly(exact, cells) if rough else count(model, exact, knots, scale)
+    derivatives = sum_at_knots(model, exact, knots, counts, scale)
     derivatives = np.where(np.asarray(windows.seen)[:, None], derivatives, 0.0)
     if not np.all(np.isfinite(derivatives)):
         return None
-    step = (knots[-1] - knots[0]) / cells
     pieces = polynomials(derivatives * step[:, None] ** np.arange(3))
     pieces[..., 0] -= pieces[:, cells // 2, :1]
-    return TabulatedWindows(
-        windows.known, windows, *(jnp.asarray(each, kind) for each in (knots[0], step, pieces, left_out))
-    )
-
-
-def knots_between(low: np.ndarray, high: np.ndarray, cells: int, kind: Any) -> np.ndarray:
-    """The ends of pieces [knot, m], as they are kept, so that the table is that of these knots."""
-    step = ((high - low) / cells).astype(kind).astype(float)
-    return low.astype(kind).astype(float) + step * np.arange(cells + 1)[:, None]
-
-
-def longest_run(finite: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The first and the last place [m] of the longest run of those [place, m] that are finite."""
-    length = np.zeros(finite.shape, int)
-    for place, here in enumerate(finite):
-        length[place] = np.where(here, 1 + (length[place - 1] if place else 0), 0)
-    last = np.argmax(length, axis=0)
-    return last - np.max(length, axis=0) + 1, last
+    kept = (jnp.asarray(each, kind) for each in (start, step, pieces, left_out))
+    return TabulatedWindows(windows.known, windows, *kept, scale)
 
 
 def count_roughly(windows: Windows, cells: int) -> tuple[np.ndarray, np.ndarray]:
@@ -246,27 +249,26 @@ def count_roughly(windows: Windows, cells: int) -> tuple[np.ndarray, np.ndarray]
     return released > np.max(released, axis=0) - ROUGHLY, np.full((released.shape[1], cells), -np.inf)
 
 
-def count(model: Model, windows: Windows, knots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def count(model: Model, windows: Windows, knots: np.ndarray, scale: str) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of windows [w, m] that count between knots, and the logarithm [m, piece] of what these leave out."""
-    cells = len(knots) - 1
-    shares, left_out = map(np.asarray, look.on_host(model, windows, knots[:: cells // (LOOKS - 1)]))
+    shares, left_out = map(np.asarray, look.on_host(model, windows, knots[LOOKS], scale))
     some = shares > -NEGLIGIBLE
     # Those between numbers that count do so between the places that were looked at.
     some = np.logical_or.accumulate(some, axis=0) & np.logical_or.accumulate(some[::-1], axis=0)[::-1]
     some &= np.isfinite(np.asarray(windows.log_released))
     logs = np.log(np.maximum(np.maximum(left_out[:-1], left_out[1:]), np.finfo(float).tiny))
-    return some, np.repeat(logs, cells // (LOOKS - 1), axis=0).T
+    return some, np.repeat(logs, np.diff(LOOKS), axis=0).T
 
 
-@jit_model
-def look(model: Model, windows: Windows, places: Array) -> tuple[Array, Array]:
+@partial(jit_model, static_argnames=("scale",))
+def look(model: Model, windows: Windows, places: Array, scale: str) -> tuple[Array, Array]:
     """How much each number of the windows counts [w, m] at the place where it counts most, and what they leave out.
 
     Places are [look, m]. The first is the logarithm of its share in the sum. The second is the bound [look, m] of what
     the windows leave out.
     """
     known, name = windows.known, windows.field
-    build = partial(build_densities, model, known, name)
+    build = partial(build_densities, model, known, name, scale)
     densities = build(windows.numbers)
 
     def at(place: Array) -> tuple[Array, Array]:
@@ -279,19 +281,20 @@ def look(model: Model, windows: Windows, places: Array) -> tuple[Array, Array]:
     return jnp.max(shares, axis=0), left_out
 
 
-def build_densities(model: Model, known: Records, field: str, numbers: Array) -> Callable[[Array], Array]:
-    """``η [m] -> [w, m]``: the log-density of each record with these numbers [w, m], given η."""
+def build_densities(model: Model, known: Records, field: str, scale: str, numbers: Array) -> Callable[[Array], Array]:
+    """``place [m] -> [w, m]``: the log-density of each record with these numbers [w, m], given places on a scale."""
     found = predictor_of(model, known, field)
 
     def weigh(place: Array, numbers: Array, known: Records) -> Array:
-        shared = place if found.shape else place[0]
+        own = SCALES[scale][1](place)
+        shared = own if found.shape else own[0]
         return jax.vmap(lambda row: found.after(shared, row, known))(numbers)
 
     call = hoist(weigh, jax.ShapeDtypeStruct(numbers.shape[1:], float), numbers, known)
     return lambda place: proper_density(call(place))
 
 
-def sum_at_knots(model: Model, windows: Windows, knots: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def sum_at_knots(model: Model, windows: Windows, knots: np.ndarray, counts: np.ndarray, scale: str) -> np.ndarray:
     """The log-densities at knots [knot, m], with their slopes and curvatures [knot, m, 3].
 
     Only numbers that count [w, m] are summed over. Records with about as many of them are summed over together.
@@ -307,14 +310,16 @@ def sum_at_knots(model: Model, windows: Windows, knots: np.ndarray, counts: np.n
         places = order[: min(length, len(order)), rows]
         parts = (np.asarray(windows.numbers)[places, rows], released[places, rows], knots[:, rows])
         known = {name: leaf[rows] for name, leaf in windows.known.items()}
-        found[:, rows] = differentiate(model.of_records(rows), known, windows.field, *parts)
+        found[:, rows] = differentiate(model.of_records(rows), known, windows.field, scale, *parts)
     return found
 
 
-@partial(jit_model, static_argnames=("field",))
-def differentiate(model: Model, known: Records, field: str, numbers: Array, released: Array, knots: Array) -> Array:
+@partial(jit_model, static_argnames=("field", "scale"))
+def differentiate(
+    model: Model, known: Records, field: str, scale: str, numbers: Array, released: Array, knots: Array
+) -> Array:
     """The logarithms of sums over numbers [w, m], with slopes and curvatures, at knots [knot, m]: [knot, m, 3]."""
-    densities = build_densities(model, known, field, numbers)
+    densities = build_densities(model, known, field, scale, numbers)
 
     def value(place: Array) -> Array:
         return logsumexp(densities(place) + released, axis=0)
