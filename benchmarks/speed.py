@@ -27,6 +27,7 @@ BENCHMARKS = (
     "comparison",
     "kernel_choice",
     "summed_out",
+    "country",
     "unknown_number",
     "noisy_gradients",
 )

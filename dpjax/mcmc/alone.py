@@ -155,7 +155,7 @@ def better_sums(problem: Problem, draws: Parameters, too_narrow: bool) -> Proble
     present = problem.swept_release
     if not present.is_shortened:
         return None
-    whole = sum_out(problem.given_model, problem.given_release, draws)
+    whole = present.whole if present.is_tabulated else sum_out(problem.given_model, problem.given_release, draws)
     good = error_of_thinning(present, whole, draws) <= max(MOST_LEFT_OUT, whole.rounding)
     return None if good else replace(problem, likelihood=whole)
 

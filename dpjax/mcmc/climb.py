@@ -4,7 +4,8 @@ The climbs are made in coordinates in which group effects are standardised, as o
 curvature then says how much of each effect the data know, and by that on which scale it moves.
 
 Chains climb separately, each from the best of some draws from the prior, so that different chains find different modes.
-From prior draws themselves the first trajectories would be hundreds of gradients long.
+From prior draws themselves the first trajectories would be hundreds of gradients long. Where sums are large and can be
+tabulated, the climbs are made on a rough table.
 """
 
 from collections.abc import Callable
@@ -21,7 +22,8 @@ from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density, fit_to_prior
 from dpjax.data_augmentation.problem import Problem
-from dpjax.data_augmentation.summed_out import Likelihood, sum_out, thin
+from dpjax.data_augmentation.summed_out import Likelihood, MarginalLikelihood, sum_out, thin
+from dpjax.data_augmentation.summed_out.likelihood import MOST_LEFT_OUT, left_out_at
 from dpjax.mcmc.modes import Ends, Mode, distinct_modes, far_candidates
 from dpjax.models.programs import jit_model
 from dpjax.models.recentred import Recentred, find_effects
@@ -52,6 +54,12 @@ MOST_CLIMBS = 64
 
 MOST_TOGETHER = 2**26
 """Most numbers that are summed over at once, for all climbs that an accelerator makes together."""
+
+MOST_TABLES = 3
+"""Most rough tables that are made, each about the ends of the climbs on the one before if they are beyond it."""
+
+SHARE_OF_ENDS = 8
+"""The ends of climbs are among the parameters of the next rough table with one over this as their share, or more."""
 
 LONGEST_STEP = 0.3
 """The longest step by slope and curvature from a mode, in standard deviations: elsewhere the climb has not ended."""
@@ -148,6 +156,30 @@ def climb_to_modes(
     return Climbs(ends, places, heights, scores)
 
 
+@jit_model
+def parameters_at(model: Model, prior: Tuning, candidates: Array) -> Parameters:
+    """The parameters [climb * candidate, ...] of candidates [climb, candidate, p]."""
+    _, unravel = to_vector(model, model.sample_prior(jax.random.key(0)))
+    flat = candidates.reshape(-1, candidates.shape[-1])
+    return jax.vmap(lambda place: model.constrain(unravel(prior.colour(place))))(flat)
+
+
+def make_rough(
+    model: Model, likelihood: MarginalLikelihood, prior: Tuning, candidates: Array, ends: Parameters | None = None
+) -> MarginalLikelihood | None:
+    """The likelihood by a rough table about candidates [climb, candidate, p], and the ends [climb, ...] of climbs.
+
+    None if it is not large, or there is no table.
+    """
+    if not likelihood.is_large:
+        return None
+    about = parameters_at.unoptimized(model, prior, candidates)
+    if ends is not None:
+        number = -(-candidates.shape[1] // SHARE_OF_ENDS)
+        about = jax.tree.map(lambda *both: jnp.concatenate([both[0], jnp.repeat(both[1], number, axis=0)]), about, ends)
+    return likelihood.tabulated(about, rough=True)
+
+
 def ascend(target: Callable[[Array], Array], start: Array) -> tuple[Array, Array]:
     """The end of a climb by Adam (Kingma and Ba 2015), and the log-density [] there."""
     rule = optax.adam(optax.exponential_decay(FIRST_RATE, NUM_STEPS, LAST_RATE / FIRST_RATE))
@@ -188,7 +220,8 @@ def look_around(model: Model, likelihood: Likelihood, prior: Tuning, ends: Param
 
 
 def find_modes(
-    problem: Problem,
+    model: Model,
+    likelihood: MarginalLikelihood,
     prior: Tuning,
     candidates: Array,
     climbs: Climbs,
@@ -210,7 +243,13 @@ def find_modes(
     heights = np.append(scores, np.full(len(places), best))
     if not far_candidates(np.concatenate([flat, places]), heights, best, [top], [factor]):
         return ()
-    look = partial(look_around.unoptimized, problem.model, problem.swept_release, prior)
+
+    def look(ends: Parameters) -> Ends:
+        # One after another, by the program that has looked around the highest.
+        each = [jax.tree.map(lambda leaf, at=at: leaf[at : at + 1], ends) for at in range(len(places))]
+        found = [look_around.unoptimized(model, likelihood, prior, one) for one in each]
+        return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *found)
+
     ends = look(climbs.ends)
     factors = [whitened(prior, take_entry(ends.tuning, place)) for place in range(len(places))]
     far = far_candidates(flat, scores, best, places, factors)[: len(places)]
@@ -286,29 +325,38 @@ def settle(
     ValueError
         If the density is not positive where the climbs end.
     """
-    likelihood = problem.swept_release
-    problem = replace(problem, model=recentre(problem.model, likelihood))
+    whole = problem.swept_release
+    problem = replace(problem, model=recentre(problem.model, whole), likelihood=whole)
     num = min(num_chains, MOST_CLIMBS)
-    together = None if in_turn else max(min(num, MOST_TOGETHER // likelihood.size), 1)
     draw_key, climb_key, further_key, about_key = jax.random.split(key, 4)
     prior, candidates = draw_candidates.unoptimized(problem.model, draw_key, num)
     if initial is not None:
         candidates = whiten_starts.unoptimized(
             problem.model, prior, {name: leaf[:num] for name, leaf in initial.items()}
         )
-    program = climb_to_modes.on_host if likelihood.is_large else climb_to_modes.unoptimized
+    likelihood = make_rough(problem.model, whole, prior, candidates) or whole
 
     def climb(key: Key, candidates: Array) -> Climbs:
+        together = None if in_turn else max(min(num, MOST_TOGETHER // likelihood.size), 1)
+        program = climb_to_modes.on_host if likelihood.is_large else climb_to_modes.unoptimized
         return program(problem.model, likelihood, key, prior, candidates, together)
 
     climbs = climb(climb_key, candidates)
+    for attempt in range(1, MOST_TABLES + 1):
+        if likelihood is whole or np.isfinite(left_out_at(likelihood, climbs.ends)):
+            break
+        # The prior did not expect where the data are.
+        rough = make_rough(problem.model, whole, prior, candidates, climbs.ends) if attempt < MOST_TABLES else None
+        likelihood = rough or whole
+        again = jnp.broadcast_to(climbs.places[:, None], candidates.shape)
+        climbs = climb(jax.random.fold_in(climb_key, attempt), again)._replace(scores=climbs.scores)
     if not np.any(np.isfinite(climbs.heights)):
         given = "a release of zero or undefined density at all modes climbed to from the prior"
         remedy = "Check that the model, with parameters from the prior, can give such values. Or pass `initial`."
         fail("release", given, "positive density somewhere", remedy)
-    best = jax.tree.map(lambda leaf: np.asarray(leaf)[[np.nanargmax(climbs.heights)]], climbs.ends)
+    best = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[[np.nanargmax(climbs.heights)]]), climbs.ends)
     top = take_entry(look_around.unoptimized(problem.model, likelihood, prior, best), 0)
-    others = find_modes(problem, prior, candidates, climbs, top.tuning, partial(climb, further_key))
+    others = find_modes(problem.model, likelihood, prior, candidates, climbs, top.tuning, partial(climb, further_key))
     near = points_near.unoptimized(problem.model, about_key, top.tuning, climbs.ends)
     if isinstance(problem.model, Recentred):
         about = jax.tree.map(lambda leaf: leaf[num:], near)
@@ -316,14 +364,26 @@ def settle(
         top = take_entry(look_around.unoptimized(problem.model, likelihood, prior, best), 0)
     places = np.arange(num_chains) % num
     starts = jax.tree.map(lambda leaf: leaf[places], climbs.ends) if initial is None else initial
-    problem = fit_to(problem, near) if likelihood.is_approximate else replace(problem, likelihood=likelihood)
-    return problem, Ascent(starts, climbs.heights, top.tuning, near, others)
+    return fit_to(problem, near), Ascent(starts, climbs.heights, top.tuning, near, others)
 
 
 def fit_to(problem: Problem, parameters: Parameters) -> Problem:
     """The problem with sums fitted to parameters [draw, ...], from a table if they are large and it is possible."""
+    present = problem.swept_release.whole
+    if not present.is_approximate:
+        return problem
+    # A table costs the same however long the windows are. Of records that are drawn, short ones are better.
+    if not problem.plan.draws_records and (table := good_table(present, parameters, MOST_LEFT_OUT / 4)):
+        return replace(problem, likelihood=table)
     likelihood = sum_out(problem.given_model, problem.given_release, parameters)
-    if likelihood.is_large and (tabulated := likelihood.tabulated(parameters)) is not None:
-        return replace(problem, likelihood=tabulated)
+    # By itself a table leaves out no more than the windows, where it is.
+    if table := good_table(likelihood, parameters, np.finfo(float).max):
+        return replace(problem, likelihood=table)
     # Of records that are drawn every number is possible.
     return replace(problem, likelihood=likelihood if problem.plan.draws_records else thin(likelihood, parameters))
+
+
+def good_table(likelihood: MarginalLikelihood, parameters: Parameters, most: float) -> MarginalLikelihood | None:
+    """The likelihood by a table about parameters [draw, ...], if it is large; None if that leaves out too much."""
+    table = likelihood.tabulated(parameters) if likelihood.is_large else None
+    return table if table is None or left_out_at(table, parameters) <= most else None

@@ -33,6 +33,11 @@ class Likelihood(PyTree, abstract=True):
         return False
 
     @property
+    def whole(self) -> "Likelihood":
+        """The likelihood before anything was thinned or looked up."""
+        return self
+
+    @property
     def size(self) -> int:
         """How many numbers are summed over."""
         return 1

@@ -115,11 +115,21 @@ class MarginalLikelihood(Likelihood, Printed):
     def is_shortened(self) -> bool:
         """Whether some numbers of the windows are left out, or the sums are looked up in a table."""
         strides = self.terms.stride if isinstance(self.terms, Windows) else 1
-        return isinstance(self.terms, TabulatedWindows) or bool(np.any(np.asarray(strides) > 1))
+        return self.is_tabulated or bool(np.any(np.asarray(strides) > 1))
 
-    def tabulated(self, parameters: Parameters) -> "MarginalLikelihood | None":
+    @property
+    def is_tabulated(self) -> bool:
+        """Whether the sums are looked up in a table."""
+        return isinstance(self.terms, TabulatedWindows)
+
+    @property
+    def whole(self) -> "MarginalLikelihood":
+        """The likelihood by the sums that a table stands for."""
+        return replace(self, terms=self.terms.windows) if isinstance(self.terms, TabulatedWindows) else self
+
+    def tabulated(self, parameters: Parameters, rough: bool = False) -> "MarginalLikelihood | None":
         """The likelihood by a table about parameters [draw, ...], up to a factor that is constant; see `tabulate`."""
-        terms = tabulate(self.model, self.terms, parameters) if isinstance(self.terms, Windows) else None
+        terms = tabulate(self.model, self.terms, parameters, rough) if isinstance(self.terms, Windows) else None
         return None if terms is None else replace(self, terms=terms)
 
     @property
@@ -368,7 +378,8 @@ def error_of_thinning(thinned: MarginalLikelihood, whole: MarginalLikelihood, pa
     """The largest difference of two log-likelihoods at parameters [draw, ...], up to a constant."""
     with in_double_precision():
         exact = as_double((thinned, whole, parameters))
-        errors = np.asarray(log_ratios.unoptimized(exact[0].model, *exact))
+        program = log_ratios.on_host if whole.is_large else log_ratios.unoptimized
+        errors = np.asarray(program(exact[0].model, *exact))
     return float(np.max(np.abs(errors - np.mean(errors))))
 
 

@@ -24,8 +24,8 @@ from dpjax.release.fields import FieldValues
 __all__ = ["Listed", "NormalField", "NotSummableError", "Terms", "Windows"]
 
 
-IN_BLOCK = 64
-"""Numbers of each record whose probabilities are added up at a time."""
+IN_BLOCK, OF_ALL = 64, 2**12
+"""Numbers of each record whose probabilities are added up at a time: at least, and of all records if these are few."""
 
 
 class NotSummableError(ValueError):
@@ -168,16 +168,21 @@ class Between(NamedTuple):
     span: Array
     log_largest: Array
 
+    @property
+    def block(self) -> int:
+        """How many numbers of each record are added up at a time."""
+        return max(IN_BLOCK, OF_ALL // len(self.span))
+
     def probability(self, log_density: Callable[[Array], Array], zeros: Array) -> Array:
         """The probability [m] of all numbers in the range, a few at a time, given ``numbers [m] -> [m]``."""
 
         def add(block: Array, total: Array) -> Array:
-            places = block * IN_BLOCK + jnp.arange(IN_BLOCK)[:, None]
+            places = block * self.block + jnp.arange(self.block)[:, None]
             numbers = self.first[None] + places.astype(self.first.dtype)
             densities = proper_density(jax.vmap(log_density)(numbers))
             return total + jnp.sum(jnp.where(places < self.span[None], jnp.exp(densities), 0), axis=0)
 
-        return jax.lax.fori_loop(0, -(-jnp.max(self.span) // IN_BLOCK), add, zeros)
+        return jax.lax.fori_loop(0, -(-jnp.max(self.span) // self.block), add, zeros)
 
 
 class Windows(Terms):
@@ -304,7 +309,8 @@ class Windows(Terms):
         assert self.between is not None
         in_range = self.between.probability(density, jnp.zeros_like(within))
         # Of sums of a few numbers that are added up one after another.
-        rounding = (self.between.span / IN_BLOCK + IN_BLOCK).astype(within.dtype) * jnp.finfo(within.dtype).eps
+        added = self.between.span / self.between.block + self.between.block
+        rounding = added.astype(within.dtype) * jnp.finfo(within.dtype).eps
         beyond, between = (jnp.log(jnp.maximum(mass, rounding)) for mass in (1 - in_range, in_range - within))
         return jnp.logaddexp(self.log_outside + beyond, self.between.log_largest + between)
 

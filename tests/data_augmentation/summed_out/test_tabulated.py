@@ -75,9 +75,9 @@ def test_its_slope_is_that_of_the_sum(both):
 def test_beyond_the_table_all_may_be_left_out(both):
     """What chains find there is not trusted. The density goes on as a parabola, so that they come back."""
     table = both[1]
-    values = [float(table({"level": jnp.asarray(level, float)})) for level in (0.3, 0.6, 2.0)]
+    values = [float(table({"level": jnp.asarray(level, float)})) for level in (0.3, 0.9, 2.0)]
     assert values[0] > values[1] > values[2] > -np.inf
-    assert np.isinf(float(table.left_out({"level": jnp.asarray(0.6, float)})))
+    assert np.isinf(float(table.left_out({"level": jnp.asarray(0.9, float)})))
 
 
 def test_two_numbers_have_no_table():
@@ -90,8 +90,8 @@ def test_where_no_density_is_there_is_no_table(both, monkeypatch):
     """Catches a table with holes, and a warning of NumPy about them: about wide draws it reaches to negative means."""
     summed = tabulated.sum_at_knots
 
-    def with_holes(model: Any, windows: Any, knots: Any, counts: Any) -> Any:
-        return np.where(knots[..., None] < knots[3, ..., None], -np.inf, summed(model, windows, knots, counts))
+    def with_holes(model: Any, windows: Any, knots: Any, counts: Any, scale: str) -> Any:
+        return np.where(knots[..., None] < knots[3, ..., None], -np.inf, summed(model, windows, knots, counts, scale))
 
     monkeypatch.setattr(tabulated, "sum_at_knots", with_holes)
     assert both[0].tabulated(NEAR) is None
@@ -108,3 +108,76 @@ def test_a_wrong_piece_is_noticed_at_the_draws(both):
     problem = replace(augment(MODEL, RELEASE, allow_sums=True), likelihood=wrong)
     assert better_sums(problem, NEAR, too_narrow=False) is not None
     assert better_sums(replace(problem, likelihood=table), NEAR, too_narrow=False) is None
+
+
+def of_rate(y: Any = None) -> None:
+    """The parameter reaches the counts as their mean, which is positive."""
+    mean = numpyro.sample("mean", dist.LogNormal(2.0, 1.0))
+    with numpyro.plate("areas", 2):
+        numpyro.sample("y", dist.NegativeBinomial2(mean, 1.0), obs=y)
+
+
+def test_a_positive_number_is_tabulated_by_its_logarithm():
+    """Catches a table in the number itself, which reaches below zero, so that there was none."""
+    model = dpjax.from_numpyro(of_rate, records=["y"])
+    released, at = np.array([3, 25]), np.linspace(2.0, 40.0, 9)
+    near = {"mean": jnp.asarray(at, float)}
+    release = dpjax.LocalRelease(released, dpjax.DiscreteLaplace(2.0), "y")
+    table: Any = dpjax.marginal_likelihood(model, release, near).tabulated(near)
+    assert table.terms.scale == "log"
+    numbers = np.arange(200)[:, None]
+    noise = stats.dlaplace.logpmf(released - numbers, 0.5)
+    expected = [np.sum(logsumexp(stats.nbinom.logpmf(numbers, 1, 1 / (1 + one)) + noise, axis=0)) for one in at]
+    found = [float(table({"mean": one})) for one in near["mean"]]
+    assert np.ptp(np.array(found) - expected) < (1e-6 if jnp.zeros(()).dtype == jnp.float64 else 1e-4)
+
+
+def grouped(known: Any, y: Any = None) -> None:
+    level = numpyro.sample("level", dist.Normal(jnp.zeros(2), 1.0).to_event(1))
+    with numpyro.plate("areas", 4):
+        numpyro.sample("y", dist.Poisson(jnp.exp(known["offset"] + level[known["group"]])), obs=y)
+
+
+def test_whole_numbers_known_of_records_are_passed_as_they_were_compiled():
+    """Catches a crash of the check of tables in float32: NumPy's indices of groups went to it with 32 bits, not 64."""
+    known = {"offset": OFFSET, "group": np.array([0, 1, 0, 1])}
+    model = dpjax.from_numpyro(grouped, records=["y"], known=known)
+    near = {"level": jnp.linspace(-0.1, 0.1, 10).reshape(5, 2)}
+    whole = dpjax.marginal_likelihood(model, RELEASE, near)
+    table = whole.tabulated(near)
+    assert error_of_thinning(table, whole, near) <= max(1e-6, whole.rounding)
+
+
+ALL_SIZES = np.array([0, 3, 40, 900, 30_000, 1_000_000, 10_000_000])
+
+
+def of_all_sizes(known: Any, y: Any = None) -> None:
+    level = numpyro.sample("level", dist.Normal(0.0, 1.0))
+    with numpyro.plate("areas", 7):
+        numpyro.sample("y", dist.Poisson(jnp.exp(known["offset"] + level)), obs=y)
+
+
+@pytest.mark.filterwarnings("ignore:The release has noise of scale")
+def test_counts_from_none_to_ten_millions_are_tabulated_together():
+    """Catches a table in float32 that rounds what large counts say, or that small ones share their pieces."""
+    offset = np.log(np.maximum(ALL_SIZES, 1.0))
+    model = dpjax.from_numpyro(of_all_sizes, records=["y"], known={"offset": offset})
+    release = dpjax.LocalRelease(ALL_SIZES + np.array([4, -2, 7, -1, 3, 0, -6]), dpjax.DiscreteLaplace(4.0), "y")
+    at = np.linspace(-1e-3, 1e-3, 5)
+    near = {"level": jnp.asarray(at, float)}
+    table: Any = dpjax.marginal_likelihood(model, release, near).tabulated(near)
+    released = np.asarray(release.values)
+
+    def by_numpy(level: float) -> float:
+        numbers = np.maximum(released + np.arange(-120, 121)[:, None], -1)
+        logs = stats.poisson.logpmf(numbers, np.exp(offset + level)) + stats.dlaplace.logpmf(released - numbers, 0.25)
+        return float(np.sum(logsumexp(np.where(numbers >= 0, logs, -np.inf), axis=0)))
+
+    is_double = jnp.zeros(()).dtype == jnp.float64
+    found = np.array([float(table({"level": one})) for one in near["level"]])
+    exact = [float(one) for one in near["level"]]
+    # In float32 the predictor itself, about 16, is rounded by 1e-6, and ten millions move by ten times as much.
+    assert np.ptp(found - [by_numpy(one) for one in exact]) < (1e-6 if is_double else 0.1)
+    slope = jax.grad(lambda level: table({"level": level}))(near["level"][1])
+    expected = (by_numpy(exact[1] + 1e-6) - by_numpy(exact[1] - 1e-6)) / 2e-6
+    assert float(slope) == pytest.approx(expected, rel=1e-3 if is_double else 1e-2)
