@@ -67,9 +67,9 @@ MUTANTS = (
     ),
     Mutant(
         "The likelihood of a sum forgets its scale",
-        "likelihood/approximate.py",
-        "(LOG_TWO_PI + jnp.log(jnp.asarray(release.n, float))) / 2",
-        "LOG_TWO_PI / 2",
+        "clt/density.py",
+        "per_coordinate = LOG_TWO_PI + jnp.log(jnp.asarray(number, variance.dtype))",
+        "per_coordinate = LOG_TWO_PI + 0 * jnp.log(jnp.asarray(number, variance.dtype))",
         ("likelihood/test_approximate.py",),
     ),
     Mutant(
