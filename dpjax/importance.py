@@ -13,8 +13,8 @@ from dpjax._util.spelling import takes_num_draws
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Key, Model, Parameters
-from dpjax.data_augmentation.problem import draw_number
-from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out, try_sum_out
+from dpjax.data_augmentation.problem import augment, draw_number
+from dpjax.data_augmentation.summed_out import Likelihood, MarginalLikelihood, SummedOut, sum_out, try_sum_out
 from dpjax.data_augmentation.summed_out.likelihood import MOST_LEFT_OUT, in_words, left_out_at
 from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import QUANTILES, Summary, check_quantiles, quantile_name, tabulate
@@ -103,7 +103,13 @@ class ImportanceSample:
 
 @takes_num_draws
 def importance_sample(
-    key: Key, model: Model, release: PrivateRelease, num_samples: int, *, progress: ShowProgress = True
+    key: Key,
+    model: Model,
+    release: PrivateRelease,
+    num_samples: int,
+    *,
+    likelihood: Likelihood | SummedOut | Callable[[Parameters], Array] | None = None,
+    progress: ShowProgress = True,
 ) -> ImportanceSample:
     """Weighted draws from p(parameters | release): θ from the prior, x from f(· | θ), weight η(release | x).
 
@@ -121,6 +127,8 @@ def importance_sample(
         The release.
     num_samples
         Number of draws from the prior; the k-th uses ``fold_in(key, k)``.
+    likelihood
+        That of the parameters alone, in place of imputed records; see `dpjax.sample`.
     progress
         See `dpjax.sample`. All draws are made by one program, so that no time left is shown.
 
@@ -149,8 +157,15 @@ def importance_sample(
     check_prior_is_drawn(model)
     labels = model.entry_labels(release.level_names | model.level_names)
     with Progress(progress) as bar:
-        if (likelihood := try_sum_out(model, release)) is not None:
-            draws, log_weights, _, left_out = weigh_alone(key, model, release, likelihood, num_samples, bar)
+        if likelihood is not None:
+            problem = augment(model, release, likelihood=likelihood)
+            given = problem.model, release, problem.swept_release
+            draws, log_weights, _, left_out = weigh_alone(key, *given, num_samples, bar)
+            one_chain = {name: leaf[None] for name, leaf in draws.items()}
+            own = problem.own_draws(jax.random.fold_in(key, num_samples), one_chain)  # the draws have the numbers below
+            draws = {name: leaf[0] for name, leaf in own.items()}
+        elif (found := try_sum_out(model, release)) is not None:
+            draws, log_weights, _, left_out = weigh_alone(key, model, release, found, num_samples, bar)
         else:
             check_drawn_whole(release)
             model, release = draw_number(model, release)
@@ -176,10 +191,10 @@ def weigh_alone(
     key: Key,
     model: Model,
     release: PrivateRelease,
-    likelihood: MarginalLikelihood,
+    likelihood: Likelihood,
     num_samples: int,
     bar: Progress,
-) -> tuple[dict[str, np.ndarray], np.ndarray, MarginalLikelihood, float]:
+) -> tuple[dict[str, np.ndarray], np.ndarray, Likelihood, float]:
     """Draws [draw, ...] from the prior, their log-likelihoods [draw], and what sums leave out at the heaviest of them.
 
     If that is too much, windows of whole numbers are fitted to these draws, and all are weighed again.
@@ -187,11 +202,13 @@ def weigh_alone(
     bar.say(PREPARING)
     left_out = 0.0
     for attempt in range(MOST_ATTEMPTS):
-        batch = max(1, BATCH_NUMBERS // likelihood.terms.size)
+        batch = max(1, BATCH_NUMBERS // likelihood.size)
         drawn = weigh_by(model, num_samples, batch, key, likelihood)
         bar.say(DRAWING)
         draws, log_weights = jax.device_get(drawn)
-        if not likelihood.is_approximate or not np.any(np.isfinite(log_weights)):
+        if not isinstance(likelihood, MarginalLikelihood) or not likelihood.is_approximate:
+            break
+        if not np.any(np.isfinite(log_weights)):
             break
         heavy = np.argsort(np.nan_to_num(-log_weights, nan=np.inf))[:NUM_LOOKED_AT]
         heavy = heavy[log_weights[heavy] > np.max(log_weights[heavy]) - NEGLIGIBLE]
@@ -205,9 +222,7 @@ def weigh_alone(
 
 
 @partial(jit_model, static_argnames=("num_samples", "batch"))
-def weigh_by(
-    model: Model, num_samples: int, batch: int, key: Key, likelihood: MarginalLikelihood
-) -> tuple[Parameters, Array]:
+def weigh_by(model: Model, num_samples: int, batch: int, key: Key, likelihood: Likelihood) -> tuple[Parameters, Array]:
     """Draws [draw, ...] from the prior, with their log-likelihoods [draw]."""
     log_likelihood = likelihood.build()
 

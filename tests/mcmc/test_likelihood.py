@@ -128,3 +128,16 @@ def test_evidence_with_an_unknown_number_is_a_sum_over_all_numbers():
     assert np.issubdtype(drawn.dtype, np.integer)
     mean = np.exp(log_terms - expected) @ numbers
     assert abs(np.mean(drawn) - mean) < 1.0
+
+
+def test_weights_by_the_normal_sum_are_those_of_a_sum_over_all_numbers():
+    """Draws from the prior have a number drawn for each, and the evidence is that of all numbers."""
+    number = dpjax.UnknownCount(models.UniformCount(180, 230))
+    statistic = statistics.stacked(statistics.count(), TOTAL)
+    release = dpjax.Release([205.0, 130.0], dpjax.Gaussian([8.0, 400.0]), statistic, number)
+    weighted = dpjax.importance_sample(KEY, MODEL, release, 20_000, likelihood=dpjax.normal_sum(), progress=False)
+    numbers = np.arange(180, 231)
+    total = stats.norm.logpdf(130.0, 0, np.sqrt(100.0 * numbers**2 + 4.0 * numbers + 400.0**2))
+    expected = np.logaddexp.reduce(stats.norm.logpdf(205.0, numbers, 8.0) + total - np.log(len(numbers)))
+    assert abs(weighted.log_marginal_likelihood - expected) < 4 * weighted.log_marginal_likelihood_error
+    assert sorted(weighted.draws) == ["mean", "num_records"]
