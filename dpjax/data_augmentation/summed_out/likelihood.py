@@ -352,7 +352,7 @@ def left_out_at(likelihood: MarginalLikelihood, parameters: Parameters) -> float
     if not likelihood.is_approximate:
         return 0.0
     found = np.asarray(measure_left_out.unoptimized(likelihood.model, likelihood, parameters))
-    return float(np.max(np.nan_to_num(found, nan=np.inf)))
+    return float(np.max(np.nan_to_num(found, nan=np.inf, posinf=np.inf)))
 
 
 @jit_model

@@ -55,6 +55,9 @@ MOST_STRIDE_ERROR = 1e-7
 MOST_TRIES = 8
 """Most windows that are tried, each at least twice as wide as the one before where it left out too much."""
 
+LARGEST = 1e300
+"""What is taken to be left out where it is infinite or undefined."""
+
 LEAST_GAIN = 0.9
 """Wider windows are tried while they leave out less than this share of what narrower ones do."""
 
@@ -122,9 +125,11 @@ def fit_windows(
             terms = finish(make_windows(found, reach, decay, gapless))
         except NotSummableError:
             break  # the report says what is left out
-        errors = np.nan_to_num(np.asarray(measure.unoptimized(found.model, terms, parameters), float), nan=np.inf)
+        measured = np.asarray(measure.unoptimized(found.model, terms, parameters), float)
+        # Bounded, so that their sum is a number.
+        errors = np.minimum(np.where(np.isnan(measured), LARGEST, measured), LARGEST)
         large, worst = errors > most / (4 * n), np.max(errors, axis=0)
-        helped = np.isinf(errors) | (errors < LEAST_GAIN * before)
+        helped = errors < LEAST_GAIN * before
         # Otherwise only rounding errors are left, which grow with the window.
         before, bad = errors, np.any(large & helped, axis=0)
         if np.sum(worst) <= most or not np.any(bad):

@@ -15,7 +15,7 @@ from scipy.special import logsumexp
 import dpjax
 from dpjax.data_augmentation.problem import augment
 from dpjax.data_augmentation.summed_out import tabulated
-from dpjax.data_augmentation.summed_out.likelihood import error_of_thinning
+from dpjax.data_augmentation.summed_out.likelihood import error_of_thinning, left_out_at
 from dpjax.mcmc.alone import better_sums
 
 OFFSET = np.array([0.0, 2.0, 5.0, 8.0])
@@ -78,6 +78,7 @@ def test_beyond_the_table_all_may_be_left_out(both):
     values = [float(table({"level": jnp.asarray(level, float)})) for level in (0.3, 0.9, 2.0)]
     assert values[0] > values[1] > values[2] > -np.inf
     assert np.isinf(float(table.left_out({"level": jnp.asarray(0.9, float)})))
+    assert np.isinf(left_out_at(table, {"level": jnp.asarray([0.0, 0.9], float)}))
 
 
 def test_two_numbers_have_no_table():
