@@ -208,7 +208,7 @@ def tabulate(model: Model, windows: Windows, parameters: Parameters, rough: bool
         exact = as_double(windows)
         numbers = np.asarray(predict.unoptimized(model, exact, as_double(parameters)))
         for scale, (forward, _) in SCALES.items():
-            places = np.asarray(forward(numbers))
+            places = np.asarray(forward(jnp.asarray(numbers)))
             found = tabulate_between(model, exact, windows, places, scale, rough) if np.isfinite(places).all() else None
             if found is not None:
                 return found
@@ -239,8 +239,8 @@ def tabulate_between(
         return None
     pieces = polynomials(derivatives * step[:, None] ** np.arange(3))
     pieces[..., 0] -= pieces[:, cells // 2, :1]
-    kept = (jnp.asarray(each, kind) for each in (start, step, pieces, left_out))
-    return TabulatedWindows(windows.known, windows, *kept, scale)
+    kept = [jnp.asarray(each, kind) for each in (start, step, pieces, left_out)]
+    return TabulatedWindows(windows.known, windows, kept[0], kept[1], kept[2], kept[3], scale)
 
 
 def count_roughly(windows: Windows, cells: int) -> tuple[np.ndarray, np.ndarray]:
