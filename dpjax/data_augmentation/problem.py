@@ -38,6 +38,7 @@ from dpjax.data_augmentation.summed_out import (
     summed_out,
     summed_state,
 )
+from dpjax.data_augmentation.summed_out.within import check_imputed
 from dpjax.data_augmentation.sweep import find_second_step
 from dpjax.models.checks import check_fit
 from dpjax.models.simulation import GibbsState, draw_state, parameter_shapes
@@ -220,6 +221,7 @@ def impute_by(
     check_number_known(problem.release)
     if isinstance(problem.plan.imputation, SummedOut):
         return replace(problem, likelihood=likelihood or problem.plan.imputation.sum_out(model, release))
+    check_imputed(model, release)
     if not callable(problem.kernel):
         given = f"{show(problem.plan.imputation)}, which returns {name_of(problem.kernel)}"
         fail("imputation", given, "a function that returns a kernel", "See dpjax.base.Imputation.", error=TypeError)

@@ -20,7 +20,7 @@ from dpjax._util.validation import name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import AddedNoise, Tails
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole, none_whole
-from dpjax.mechanisms.promises import Promise, Promised, ProtectedSums, Unpromised
+from dpjax.mechanisms.promises import NO_NOISE, Promise, Promised, ProtectedSums, Unpromised
 from dpjax.numerics.next_floats import next_below, where_near
 
 __all__ = [
@@ -196,6 +196,8 @@ class Mechanism(JsonNamed, ABC):
             If it is not known.
         """
         del num_coordinates
+        if self.sums.within:
+            raise Unpromised(NO_NOISE)
         raise Unpromised("How far apart two values of a person can be is not part of the release.")
 
     @property

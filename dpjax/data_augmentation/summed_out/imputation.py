@@ -12,6 +12,7 @@ from dpjax.base import ImputationInfo, ImputationKernel, Key, Latent, Model, Par
 from dpjax.data_augmentation.kernel_checks import builds_kernel
 from dpjax.data_augmentation.parameters.centred import has_gradients
 from dpjax.data_augmentation.summed_out.likelihood import MarginalLikelihood, sum_out, try_sum_out
+from dpjax.data_augmentation.summed_out.within import fields_within
 from dpjax.models.simulation import GibbsState, init_latent, parameter_shapes
 from dpjax.release import PrivateRelease
 
@@ -99,10 +100,15 @@ def summed_out() -> SummedOut:
 def preferred_sums(model: Model, release: PrivateRelease) -> MarginalLikelihood | None:
     """The likelihood by which the records are summed out by default; None where they are imputed.
 
-    They are summed out if they can be, and no exact update of the parameters is lost.
+    They are summed out if they can be, and no exact update of the parameters is lost. Those that are known within
+    intervals cannot be imputed.
     """
     shapes = jax.tree.leaves(parameter_shapes(model))
-    if model.has("update") or not shapes or not all(jnp.issubdtype(x.dtype, jnp.floating) for x in shapes):
+    if (
+        (model.has("update") and not fields_within(model, release))
+        or not shapes
+        or not all(jnp.issubdtype(x.dtype, jnp.floating) for x in shapes)
+    ):
         return None
     found = try_sum_out(model, release)
     return found if found is not None and (has_gradients(model) or sum(x.size for x in shapes) == 1) else None

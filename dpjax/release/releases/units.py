@@ -15,6 +15,8 @@ from dpjax.release.releases.suppressed import CODE, warn_of_rounding
 
 __all__ = ["suppressed_units", "thresholded_units"]
 
+LEAST_PUBLISHED = "Pass the least number that was published."
+
 
 @names_arguments
 def suppressed_units(values: Any, limit: int, *, least: int = 0, field: str = "y") -> LocalRelease:
@@ -65,8 +67,8 @@ def suppressed_units(values: Any, limit: int, *, least: int = 0, field: str = "y
 
 
 @names_arguments
-def thresholded_units(values: Any, mechanism: Mechanism | Any, threshold: float, *, field: str = "y") -> LocalRelease:
-    """The release of one noisy number for each unit, with NaN in place of those below a threshold.
+def thresholded_units(values: Any, mechanism: Mechanism | Any, threshold: Any, *, field: str = "y") -> LocalRelease:
+    """The release of one number for each unit, noisy or not, with NaN in place of those below a threshold.
 
     That a number was not published tells that it lies below the threshold; nothing is left out.
 
@@ -75,9 +77,10 @@ def thresholded_units(values: Any, mechanism: Mechanism | Any, threshold: float,
     values : [n]
         The published numbers, all at least the threshold; NaN if a unit's number was below it.
     mechanism
-        The noise, with one scale or one for each unit.
-    threshold
-        The least noisy number that was published.
+        The noise, with one scale or one for each unit. `dpjax.Exact` if there is none, as for concentrations below a
+        limit of detection.
+    threshold : [] or [n]
+        The least number that was published, the same of all units or one for each.
     field
         The record field [] that noise was added to.
 
@@ -105,15 +108,27 @@ def thresholded_units(values: Any, mechanism: Mechanism | Any, threshold: float,
     [25.0, 19.0, 31.0]
     """
     numbers, gaps = read_units(values)
-    check_number("threshold", threshold)
-    remedy = "Pass the least number that was published."
-    check_array("threshold", threshold, np.isfinite, "a finite number", remedy)
-    if np.any(numbers[~gaps] < threshold):
-        fail("values", f"{numbers[~gaps].min():g}", f"numbers of at least {threshold:g}, or NaN", remedy)
+    limits = read_limits(threshold, len(numbers))
+    below = np.flatnonzero(~gaps & (numbers < limits))
+    if below.size:
+        given = f"{numbers[below].min():g}"
+        expected = f"numbers of at least {limits if limits.ndim == 0 else limits[below[numbers[below].argmin()]]:g}"
+        fail("values", given, f"{expected}, or NaN", LEAST_PUBLISHED)
     check_mechanism("mechanism", mechanism, (), len(numbers))
     noise = as_mechanism(mechanism)
-    lower = jnp.asarray(noise._largest_below(float(threshold)))
+    lower = jnp.asarray(noise._largest_below(limits), float)
     return LocalRelease(jnp.where(gaps, lower, numbers), Censored(noise, lower=lower), field)
+
+
+def read_limits(threshold: Any, n: int) -> np.ndarray:
+    """The threshold [] or [n], or an error."""
+    if np.ndim(threshold) == 0:
+        check_number("threshold", threshold)
+    check_array("threshold", threshold, np.isfinite, "a finite number", LEAST_PUBLISHED)
+    limits = np.asarray(threshold, float)
+    if limits.shape not in ((), (n,)):
+        fail("threshold", f"shape {list(limits.shape)}", f"one number, or one for each of {n} units", LEAST_PUBLISHED)
+    return limits
 
 
 def read_units(values: Any) -> tuple[np.ndarray, np.ndarray]:
