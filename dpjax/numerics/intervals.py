@@ -12,7 +12,7 @@ from dpjax.base import Array, Key
 from dpjax.numerics.incomplete import normal_tails
 from dpjax.numerics.tails import log_complement
 
-__all__ = ["Law", "draw_between", "log_interval_probability", "normal_between"]
+__all__ = ["RealDistribution", "draw_between", "log_interval_probability", "normal_between"]
 
 PLACES, WEIGHTS = (0.5 - sqrt(0.15), 0.5, 0.5 + sqrt(0.15)), (5 / 18, 8 / 18, 5 / 18)
 """The rule of Gauss and Legendre on [0, 1]."""
@@ -21,7 +21,7 @@ LEVEL = 1 / 16
 """How much of the smaller tail an interval may be, and how far its log-density may vary, for that rule to be exact."""
 
 
-class Law(NamedTuple):
+class RealDistribution(NamedTuple):
     """A distribution of real numbers.
 
     Attributes
@@ -36,7 +36,7 @@ class Law(NamedTuple):
     log_density: Callable[[Array], Array] | None = None
 
 
-def log_interval_probability(law: Law, low: Array, high: Array) -> Array:
+def log_interval_probability(law: RealDistribution, low: Array, high: Array) -> Array:
     """The log-probability of numbers between two ends, elementwise; ends may be infinite.
 
     The difference of two tails is taken on the side where these are smaller. In a narrow interval it would lose the
@@ -63,18 +63,20 @@ def log_interval_probability(law: Law, low: Array, high: Array) -> Array:
 def normal_between(low: Array, high: Array, mean: Array, scale: Array) -> Array:
     """The log-probability of Normal numbers between two ends, elementwise; the log-density if both are one number."""
     low, high, mean, scale = jnp.broadcast_arrays(low, high, mean, scale)
-    law = Law(lambda x: normal_tails((x - mean[None]) / scale[None]), lambda x: norm.logpdf(x, mean, scale))
+    law = RealDistribution(
+        lambda x: normal_tails((x - mean[None]) / scale[None]), lambda x: norm.logpdf(x, mean, scale)
+    )
     is_shown = low == high
     shown = norm.logpdf(jnp.where(is_shown, low, mean), mean, scale)
     return jnp.where(is_shown, shown, log_interval_probability(law, low, high))
 
 
-def integrate(law: Law, difference: Array, first: Array, last: Array) -> tuple[Array, Array]:
+def integrate(law: RealDistribution, difference: Array, first: Array, last: Array) -> tuple[Array, Array]:
     """Whether an interval is so narrow that three values of the density suffice, and its log-probability by these."""
     is_narrow = (difference > -LEVEL) & (first < last)
     if law.log_density is None:
         return jnp.zeros_like(is_narrow), jnp.zeros_like(difference)
-    # Where they are not wanted, the values are those at one place, at which the law has a density.
+    # Where they are not wanted, the values are those at one place.
     width = jnp.where(is_narrow, last - first, 0.0)
     values = [law.log_density(first + width * place) for place in PLACES]
     beside = [value - values[1] for value in values]

@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 from dpjax.numerics.incomplete import beta_tails, normal_tails
-from dpjax.numerics.intervals import Law, draw_between, log_interval_probability, normal_between
+from dpjax.numerics.intervals import RealDistribution, draw_between, log_interval_probability, normal_between
 
 INF = np.inf
 ENDS = np.array([(-INF, -9.0), (8.0, INF), (-INF, INF), (5.0, 5.5), (-0.5, 0.5), (-30.0, -29.0), (2.0, 1.0)])
@@ -43,7 +43,7 @@ def test_narrow_intervals_keep_their_digits(width):
 def test_a_density_that_is_steep_is_not_taken_by_three_values():
     """Finds a rule for smooth densities at work where the interval is small, but the density is not even there."""
     shapes = jnp.asarray(0.1), jnp.asarray(5.0)
-    law = Law(lambda x: beta_tails(x, *shapes), lambda x: jax.scipy.stats.beta.logpdf(x, *shapes))
+    law = RealDistribution(lambda x: beta_tails(x, *shapes), lambda x: jax.scipy.stats.beta.logpdf(x, *shapes))
     found = log_interval_probability(law, jnp.asarray(1e-8), jnp.asarray(1e-7))
     np.testing.assert_allclose(found, np.log(np.diff(stats.beta.cdf([1e-8, 1e-7], 0.1, 5.0))[0]), rtol=1e-10)
 
@@ -63,7 +63,7 @@ def test_draws_within_intervals_have_the_truncated_distribution():
     """Finds draws beyond an end, or by the whole distribution: in the bulk, in a far tail, and about 0."""
     ends = jnp.repeat(jnp.asarray([(-INF, -3.0), (6.0, INF), (-0.5, 2.0)], float), 2000, axis=0)
     low, high = ends[:, 0], ends[:, 1]
-    law = Law(normal_tails)
+    law = RealDistribution(normal_tails)
     drawn = draw_between(jax.random.key(3), lambda x: log_interval_probability(law, low, x), low, high)
     for row, (least, most) in zip(np.asarray(drawn, float).reshape(3, -1), np.asarray(ends[::2000]), strict=True):
         assert np.all((least <= row) & (row <= most))

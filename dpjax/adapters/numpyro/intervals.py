@@ -18,13 +18,13 @@ from dpjax.adapters.numpyro.trace import unwrap
 from dpjax.adapters.numpyro.truncation import BASES, TRUNCATED, bounds, log_density, sum_over_events
 from dpjax.base import Array
 from dpjax.numerics.incomplete import beta_tails, gamma_tails, normal_tails, student_tails
-from dpjax.numerics.intervals import Law, log_interval_probability
+from dpjax.numerics.intervals import RealDistribution, log_interval_probability
 from dpjax.numerics.tails import CAUCHY, LOG_HALF, log_complement, normal_upper
 
 __all__ = ["log_density_between"]
 
 Tails = Callable[[Array], tuple[Array, Array]]
-"""See `dpjax.numerics.intervals.Law`."""
+"""See `dpjax.numerics.intervals.RealDistribution`."""
 
 
 def log_density_between(field: str, distribution: Any, low: Array, high: Array) -> Array:
@@ -51,11 +51,11 @@ def log_density_between(field: str, distribution: Any, low: Array, high: Array) 
     return sum_over_events(distribution, jnp.where(is_shown, shown, log_interval_probability(law, low, high)))
 
 
-def law_of(inner: Any, like: Array) -> Law | None:
-    """The law of values of this shape; None if the distribution has no distribution function."""
+def law_of(inner: Any, like: Array) -> RealDistribution | None:
+    """Both tails of values of this shape; None if the distribution has no distribution function."""
     for family, (tails, is_smooth) in FAMILIES.items():
         if isinstance(inner, family):
-            return Law(partial(tails, inner), inner.log_prob if is_smooth else None)
+            return RealDistribution(partial(tails, inner), inner.log_prob if is_smooth else None)
     if isinstance(inner, TRUNCATED):
         return truncated_law(inner, like)
     if isinstance(inner, (dist.MixtureSameFamily, dist.MixtureGeneral)):
@@ -66,7 +66,7 @@ def law_of(inner: Any, like: Array) -> Law | None:
         jax.eval_shape(inner.cdf, like)
     except NotImplementedError:
         return None
-    return Law(lambda x: by_cdf(inner, x))
+    return RealDistribution(lambda x: by_cdf(inner, x))
 
 
 def symmetric(inner: Any, x: Array) -> tuple[Array, Array]:
@@ -164,8 +164,8 @@ def by_cdf(inner: Any, x: Array) -> tuple[Array, Array]:
     return lower, jnp.where(below < 1, jnp.log1p(-jnp.where(below < 1, below, 0.0)), -jnp.inf)
 
 
-def truncated_law(inner: Any, like: Array) -> Law | None:
-    """The law of a distribution within bounds, by that of its base."""
+def truncated_law(inner: Any, like: Array) -> RealDistribution | None:
+    """Both tails of a distribution within bounds, by that of its base."""
     base = law_of(inner.base_dist, like)
     if base is None:
         return None
@@ -178,11 +178,11 @@ def truncated_law(inner: Any, like: Array) -> Law | None:
         below, above = jnp.where(x < high, below, 0.0), jnp.where(x < high, above, -jnp.inf)
         return jnp.where(x > low, below, -jnp.inf), jnp.where(x > low, above, 0.0)
 
-    return Law(tails)
+    return RealDistribution(tails)
 
 
-def mixture_law(inner: Any, like: Array) -> Law | None:
-    """The law of a mixture, by those of its components."""
+def mixture_law(inner: Any, like: Array) -> RealDistribution | None:
+    """Both tails of a mixture, by those of its components."""
     weights = jax.nn.log_softmax(inner.mixing_distribution.logits)
     parts = [unwrap(part) for part in distributions_of(inner)]
     if isinstance(inner, dist.MixtureSameFamily):
@@ -203,11 +203,11 @@ def mixture_law(inner: Any, like: Array) -> Law | None:
         lower, upper = (logsumexp(weights + side, axis=-1) for side in each)
         return jnp.minimum(lower, 0.0), jnp.minimum(upper, 0.0)
 
-    return Law(tails, inner.log_prob if all(law.log_density is not None for law in laws) else None)
+    return RealDistribution(tails, inner.log_prob if all(law.log_density is not None for law in laws) else None)
 
 
-def transformed_law(inner: Any, like: Array) -> Law | None:
-    """The law of a monotone function of a variable, by that of the variable."""
+def transformed_law(inner: Any, like: Array) -> RealDistribution | None:
+    """Both tails of a monotone function of a variable, by those of the variable."""
     base = law_of(unwrap(inner.base_dist), like)
     ends = [codomain_ends(transform) for transform in inner.transforms]
     if base is None or inner.event_shape or any(end is None for end in ends):
@@ -226,7 +226,7 @@ def transformed_law(inner: Any, like: Array) -> Law | None:
         lower = jnp.where(beyond < 0, -jnp.inf, jnp.where(beyond > 0, 0.0, lower))
         return lower, jnp.where(beyond > 0, -jnp.inf, jnp.where(beyond < 0, 0.0, upper))
 
-    return Law(tails, None if base.log_density is None else inner.log_prob)
+    return RealDistribution(tails, None if base.log_density is None else inner.log_prob)
 
 
 def codomain_ends(transform: Any) -> tuple[float, float] | None:
