@@ -72,10 +72,12 @@ class Suppressed(Mechanism):
         if not is_elementwise or inner.sums.known or inner.sums.within:
             remedy = "Pass such as RandomRounding(3). Counts that are else exact have PrimarySuppression."
             fail("mechanism", name_of(inner), "what was done to each count by itself", remedy, error=TypeError)
-        check_choice("by", self.by, ("value", "count"), "Say whether noisy or true counts were compared with the limit.")
-        if self.by == "value" and (inner.noise is not None or inner.tails is not None):
+        check_choice(
+            "by", self.by, ("value", "count"), "Say whether noisy or true counts were compared with the limit."
+        )
+        if self.by == "value" and (inner.noise is not None or inner.tails is not None or not inner.integer_noise):
             remedy = "Pass Censored(noise, lower=...), as thresholded_units does, or by='count' for true counts."
-            fail("mechanism", name_of(inner), "whole numbers that are never negative", remedy)
+            fail("mechanism", name_of(inner), "random rounding or cell keys, which give whole numbers", remedy)
         check_count("least", self.least, "Pass 0, or 1 where zeros are published.", least=0)
         check_count("limit", self.limit, "Pass the smallest number that is always published.", least=self.least + 1)
         check_number("code", self.code)

@@ -7,11 +7,11 @@ import numpy as np
 
 from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_number, fail, read_numbers
-from dpjax.mechanisms import Censored, PrimarySuppression
+from dpjax.mechanisms import Censored
 from dpjax.mechanisms.base import Mechanism, as_mechanism
 from dpjax.release.checks import check_mechanism
 from dpjax.release.local import LocalRelease
-from dpjax.release.releases.suppressed import CODE, warn_of_rounding
+from dpjax.release.releases.suppressed import make_rule
 
 __all__ = ["suppressed_units", "thresholded_units"]
 
@@ -19,7 +19,9 @@ LEAST_PUBLISHED = "Pass the least number that was published."
 
 
 @names_arguments
-def suppressed_units(values: Any, limit: int, *, least: int = 0, field: str = "y") -> LocalRelease:
+def suppressed_units(
+    values: Any, limit: int, *, least: int = 0, mechanism: Any = None, by: str = "value", field: str = "y"
+) -> LocalRelease:
     """The release of one count for each unit, with NaN in place of small ones, as a file with gaps is read.
 
     Parameters
@@ -30,13 +32,18 @@ def suppressed_units(values: Any, limit: int, *, least: int = 0, field: str = "y
         The smallest count, above 0, that is always published.
     least
         The smallest count that is suppressed: 0, or 1 if zeros are published.
+    mechanism
+        What else was done to each count, such as `dpjax.mechanisms.RandomRounding`; by default nothing.
+    by
+        Whether its ``"value"`` or the true ``"count"`` is compared with the limit.
     field
         The integer record field [] that is counted.
 
     Returns
     -------
     LocalRelease
-        Through `dpjax.mechanisms.PrimarySuppression`, with -1 in place of NaN.
+        Through `dpjax.mechanisms.PrimarySuppression`, or `dpjax.mechanisms.Suppressed` around the mechanism, with -1 in
+        place of NaN; -0.5 beside whole noise, which may be negative.
 
     Raises
     ------
@@ -60,10 +67,10 @@ def suppressed_units(values: Any, limit: int, *, least: int = 0, field: str = "y
     [12.0, -1.0, 31.0]
     """
     counts, gaps = read_units(values)
-    if np.any(counts[~gaps] < 0):
+    if mechanism is None and np.any(counts[~gaps] < 0):
         fail("values", "negative numbers", "counts and NaN", "Pass NaN where a count was suppressed.")
-    warn_of_rounding("values", counts)
-    return LocalRelease(jnp.asarray(np.where(gaps, CODE, counts)), PrimarySuppression(limit, least, CODE), field)
+    rule = make_rule("values", counts, limit, least, mechanism, by)
+    return LocalRelease(jnp.asarray(np.where(gaps, rule.code, counts)), rule, field)
 
 
 @names_arguments
