@@ -120,7 +120,7 @@ class Mechanism(JsonNamed, ABC):
         For mechanisms with a `value_size`, whose possible values depend on the statistic that they are given.
         """
 
-    def _largest_below(self, threshold: float) -> Any:
+    def _largest_below(self, threshold: Any) -> Any:
         """The largest value [] or [d] below a threshold that can be released: by default a whole number, or a float."""
         return np.ceil(threshold) - 1 if self.integer_noise else next_below(threshold, jnp.result_type(float))
 

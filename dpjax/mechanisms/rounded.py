@@ -115,7 +115,7 @@ class Rounded(Mechanism):
         remedy = "Values that were rounded are such multiples: check the step, and the units of both."
         check_array(argument, value, is_multiple, f"multiples of {amount(step)}", remedy)
 
-    def _largest_below(self, threshold: float) -> Any:
+    def _largest_below(self, threshold: Any) -> Any:
         """The largest multiple [] or [d] of the step below a threshold."""
         step = np.asarray(self.step, float)
         return step * (np.ceil(threshold / step - NEAR_MULTIPLE) - 1)

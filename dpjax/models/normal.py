@@ -84,7 +84,8 @@ class Normal(MappedModel):
 
     def log_density_between(self, parameters: Parameters, records: Records, ends: Any) -> Array:
         """The same of records between ends."""
-        return normal_between(*ends.get("y", (records["y"], records["y"])), *self.normal_field(parameters))
+        low, high = ends.get("y", (records["y"], records["y"]))
+        return normal_between(low, high, *self.normal_field(parameters))
 
     def update(self, key: Key, parameters: Parameters, records: Records) -> Parameters:
         """A draw of the mean given the variance, and then of the variance given the mean."""

@@ -196,6 +196,7 @@ def mixture_law(inner: Any, like: Array) -> RealDistribution | None:
         return None
 
     def tails(x: Array) -> tuple[Array, Array]:
+        each: Any
         if len(laws) == 1:
             each = laws[0].tails(jnp.broadcast_to(x[..., None], (*x.shape, weights.shape[-1])))
         else:
