@@ -24,7 +24,7 @@ from dpjax.models.data_sets import NUMBER
 from dpjax.models.simulation import GibbsState, draw_values, parameter_shapes
 from dpjax.posterior.completed import DataSets, complete, default_size, synthesize
 from dpjax.posterior.concatenate import join_runs
-from dpjax.posterior.odds import tabulate_odds
+from dpjax.posterior.odds import HasLogOdds, tabulate_odds
 from dpjax.posterior.pictures import Pictures
 from dpjax.posterior.prediction import Prediction, make_prediction
 from dpjax.posterior.ranks import tabulate_ranks
@@ -215,9 +215,9 @@ class Posterior(Printed, Pictures, Saved):
             If the model is neither `dpjax.models.categorical` of two or more fields nor such a regression, or there is
             no such level.
         """
-        names = getattr(self.model, "log_odds", ())
-        if names and reference is None:
-            return tabulate({name: summarize(np.exp(self.draws[name])) for name in names}, labels=self.labels)
+        if reference is None and isinstance(self.model, HasLogOdds) and self.model.log_odds:
+            ratios = {name: summarize(np.exp(self.draws[name])) for name in self.model.log_odds}
+            return tabulate(ratios, labels=self.labels)
         return tabulate_odds(self.model, self.draws, level_names_of(self), reference)
 
     def ranks(self, name: str, *, quantiles: Sequence[float] = QUANTILES) -> Summary:
