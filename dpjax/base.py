@@ -376,6 +376,10 @@ class Model(Printed, PyTree, abstract=True):
         """Quantities of the records reported beside the draws, such as an unknown number; none by default."""
         return {}
 
+    def log_density_between(self, parameters: Parameters, records: Records, ends: Any) -> Array:
+        """The log-density [n] of records whose fields of these names lie between two ends [n], or are equal to both."""
+        raise NotImplementedError
+
     def has(self, member: str) -> bool:
         """Whether the model has a member of its own, such as ``"update"``, and not the default."""
         return getattr(type(self), member) is not getattr(Model, member)
@@ -406,11 +410,7 @@ MEMBERS = tuple(name for name in vars(Model) if not name.startswith("_") and nam
 REQUIRED = MEMBERS[:4]
 """Those without a default."""
 
-Functions: Any = namedtuple(  # type: ignore[misc]
-    "Functions",
-    MEMBERS,
-    defaults=[None] * len(MEMBERS[len(REQUIRED) :]),  # type: ignore[misc]
-)
+Functions: Any = namedtuple("Functions", MEMBERS, defaults=[None] * len(MEMBERS[len(REQUIRED) :]))  # type: ignore[misc]
 """The members of a model of functions, None for those that are left out."""
 
 

@@ -40,6 +40,7 @@ from dpjax.data_augmentation.summed_out import (
     summed_out,
     summed_state,
 )
+from dpjax.data_augmentation.summed_out.within import check_imputed
 from dpjax.data_augmentation.sweep import find_second_step
 from dpjax.models.checks import check_fit
 from dpjax.models.programs import jit_model
@@ -295,6 +296,7 @@ def impute_by(
         )
     problem = problem_of(model, release, SweepPlan(imputation, False, None))
     check_number_known(problem.release)
+    check_imputed(model, release)
     if not callable(problem.kernel):
         given = f"{show(problem.plan.imputation)}, which returns {name_of(problem.kernel)}"
         fail("imputation", given, "a function that returns a kernel", "See dpjax.base.Imputation.", error=TypeError)

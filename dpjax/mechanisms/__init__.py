@@ -37,6 +37,7 @@ from dpjax.mechanisms.rounded import Rounded
 from dpjax.mechanisms.selection import ExponentialMechanism, PermuteAndFlip, ReportNoisyMax
 from dpjax.mechanisms.staircase import Staircase, Tulap
 from dpjax.mechanisms.sum_of import SumOf
+from dpjax.mechanisms.suppressed import Suppressed
 from dpjax.mechanisms.suppression import PrimarySuppression
 from dpjax.mechanisms.truncated import Truncated
 from dpjax.mechanisms.utilities import QuantileScores, Utilities
@@ -83,6 +84,7 @@ __all__ = [
     "SmoothedHistogram",
     "Staircase",
     "SumOf",
+    "Suppressed",
     "Tails",
     "Truncated",
     "Tulap",

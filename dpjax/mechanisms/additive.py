@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from math import log, pi
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import jax
 import jax.numpy as jnp
@@ -19,7 +19,7 @@ from dpjax.mechanisms.base import Mechanism, as_floating, as_leaf
 from dpjax.mechanisms.calibrated import FromEpsilon, FromZCDP
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy, check_privacy
-from dpjax.mechanisms.promises import Promise, ProtectedSums, concentrated, pure, smallest
+from dpjax.mechanisms.promises import NO_NOISE, Promise, ProtectedSums, Unpromised, concentrated, pure, smallest
 from dpjax.numerics.laplace_sums import LaplaceNormal
 from dpjax.numerics.tails import log_mills, normal_excess
 
@@ -341,6 +341,11 @@ class Exact(Mechanism):
         """That there is none."""
         return "none, these are exact"
 
+    def _promise_of(self, sums: ProtectedSums) -> NoReturn:
+        """None, even if the sums are rounded or clamped."""
+        del sums
+        raise Unpromised(NO_NOISE)
+
     @property
     def sums(self) -> PossibleSums:
         """The value is the sum."""
@@ -350,6 +355,11 @@ class Exact(Mechanism):
     def noise(self) -> AddedNoise:
         """Of variance 0."""
         return AddedNoise(self._log_noise, variance=lambda: 0.0)
+
+    @property
+    def tails(self) -> Tails:
+        """Those of 0, by which the sum itself may be rounded or clamped."""
+        return Tails(lambda noise: where_certain(noise >= 0), lambda noise: where_certain(noise <= 0))
 
     def _log_noise(self, noise: Array) -> Array:
         """0 where a coordinate's noise [..., d] is 0, and ``-inf`` elsewhere."""
@@ -368,3 +378,8 @@ class Exact(Mechanism):
         """The statistic [d]."""
         del key
         return as_floating(statistic)
+
+
+def where_certain(is_certain: Array) -> Array:
+    """The logarithm of 1 where something is certain, and of 0 elsewhere."""
+    return jnp.where(is_certain, 0.0, -jnp.inf)

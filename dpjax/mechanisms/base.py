@@ -20,7 +20,7 @@ from dpjax._util.validation import name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import AddedNoise, Tails
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole, none_whole
-from dpjax.mechanisms.promises import Promise, Promised, ProtectedSums, Unpromised
+from dpjax.mechanisms.promises import NO_NOISE, Promise, Promised, ProtectedSums, Unpromised
 from dpjax.numerics.next_floats import next_below, where_near
 
 __all__ = [
@@ -120,7 +120,7 @@ class Mechanism(JsonNamed, ABC):
         For mechanisms with a `value_size`, whose possible values depend on the statistic that they are given.
         """
 
-    def _largest_below(self, threshold: float) -> Any:
+    def _largest_below(self, threshold: Any) -> Any:
         """The largest value [] or [d] below a threshold that can be released: by default a whole number, or a float."""
         return np.ceil(threshold) - 1 if self.integer_noise else next_below(threshold, jnp.result_type(float))
 
@@ -203,6 +203,8 @@ class Mechanism(JsonNamed, ABC):
             If it is not known.
         """
         del num_coordinates
+        if self.sums.within:
+            raise Unpromised(NO_NOISE)
         raise Unpromised("How far apart two values of a record can be is not part of the release.")
 
     @property

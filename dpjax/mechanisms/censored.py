@@ -40,10 +40,13 @@ class Bounded(Mechanism):
         What to do if a value lies beyond them.
     wraps_rounded
         Whether the additive mechanism may be rounded itself.
+    wraps_exact
+        Whether it may be `dpjax.Exact`.
     """
 
     parameter_axes: ClassVar[dict[str, int] | None] = {}
     wraps_rounded: ClassVar[bool] = False
+    wraps_exact: ClassVar[bool] = False
     how: ClassVar[str]
     bound_remedy: ClassVar[str]
     value_remedy: ClassVar[str]
@@ -54,7 +57,7 @@ class Bounded(Mechanism):
 
     def __post_init__(self) -> None:
         convert_mechanisms(self, "mechanism")
-        check_tails(self.mechanism, wrapped=self.wraps_rounded)
+        check_tails(self.mechanism, wrapped=self.wraps_rounded, exact=self.wraps_exact)
         for name, bound in zip(("lower", "upper"), read_bounds(self.lower, self.upper, self.bound_remedy), strict=True):
             object.__setattr__(self, name, bound)
 
@@ -97,7 +100,8 @@ class Censored(Bounded):
     ----------
     mechanism
         The additive mechanism whose value was clamped; or `dpjax.mechanisms.Rounded` noise, clamped at multiples of its
-        step, which is odd under integer noise.
+        step, which is odd under integer noise. `dpjax.Exact` is for records without noise, as below a limit of
+        detection.
     lower : [] or [d]
         The least value that was published, in its units; ``None`` if there is no such bound, but give at least
         one. A value beyond a bound counts as one at the bound; a `Release` refuses it.
@@ -119,10 +123,12 @@ class Censored(Bounded):
     --------
     >>> import dpjax
     >>> never_negative = dpjax.mechanisms.Censored(dpjax.Laplace(3.0), lower=0.0)
+    >>> top_coded = dpjax.mechanisms.Censored(dpjax.Exact(), upper=3500.0)
     """
 
     json_name: ClassVar[str | None] = "censored"
     wraps_rounded: ClassVar[bool] = True
+    wraps_exact: ClassVar[bool] = True
     how: ClassVar[str] = "clamped"
     bound_remedy: ClassVar[str] = "Pass lower=0 for counts clamped at zero."
     value_remedy: ClassVar[str] = (
@@ -152,7 +158,8 @@ class Censored(Bounded):
         """The noise, and the bounds."""
         bounds = {"below": self.lower, "above": self.upper}
         clamped = " and ".join(f"{side} at {amount(bound)}" for side, bound in bounds.items() if bound is not None)
-        return f"{self.mechanism.promise.words()}, then clamped {clamped}"
+        noise = "none, but" if self.mechanism.sums.known else f"{self.mechanism.promise.words()}, then"
+        return f"{noise} clamped {clamped}"
 
     def _promise_of(self, sums: ProtectedSums) -> Promise:
         """That of the noise: clamping what is noisy already costs nothing."""
@@ -171,7 +178,21 @@ class Censored(Bounded):
     @property
     def sums(self) -> PossibleSums:
         """Those of the noise, and at a bound all beyond it."""
-        return bounded_as(self.mechanism, super().sums, self._largest)
+        found = bounded_as(self.mechanism, super().sums, self._largest)
+        inside = self.mechanism.sums
+        if not (inside.known or inside.within):
+            return found
+        return found._replace(known=False, tells=inside.known, reveals=inside.known, within=True, bounds=self._ends)
+
+    def _ends(self, value: Array) -> tuple[Array, Array]:
+        """Between which numbers the sum [d] was: beyond a bound, or as the value says."""
+        value, bounds = as_floating(value), self.mechanism.sums.bounds
+        least, most = (value, value) if bounds is None else bounds(value)
+        if self.lower is not None:
+            least = jnp.where(value <= self.lower, -jnp.inf, least)
+        if self.upper is not None:
+            most = jnp.where(value >= self.upper, jnp.inf, most)
+        return least, most
 
     def _largest(self, value: Array, low: Array, high: Array) -> Array:
         """That of the noise; what was clamped is the more likely the further the sum is beyond the bound."""
@@ -196,9 +217,10 @@ def has_tails(mechanism: Any) -> bool:
     return mechanism.tails is not None and mechanism._is_elementwise and mechanism._can_sample
 
 
-def check_tails(mechanism: Any, wrapped: bool = False) -> None:
-    """Raise unless a mechanism adds noise of known tails; one that wraps another only if that is said."""
-    if not has_tails(mechanism) or (mechanism.inner is not None and not wrapped):
+def check_tails(mechanism: Any, wrapped: bool = False, exact: bool = False) -> None:
+    """Raise unless a mechanism adds noise of known tails; one that wraps another, or adds none, if that is said."""
+    is_more = (mechanism.inner is not None and not wrapped) or (mechanism.sums.known and not exact)
+    if not has_tails(mechanism) or is_more:
         remedy = "Pass a mechanism such as Laplace(scale), or one that gives log_density_terms, tails and sample."
         fail("mechanism", name_of(mechanism), "an additive mechanism", remedy, error=TypeError)
 

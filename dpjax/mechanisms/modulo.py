@@ -77,7 +77,7 @@ class Modulo(Mechanism):
     def __post_init__(self) -> None:
         convert_mechanisms(self, "mechanism")
         noise = self.mechanism
-        if not (noise.tails is not None and noise.noise is not None and noise.inner is None):
+        if not (noise.tails and noise.noise and noise.inner is None and not noise.sums.known):
             remedy = "Pass such as dpjax.DiscreteLaplace, dpjax.Gaussian or a dpjax.mechanisms.SumOf."
             fail("mechanism", name_of(noise), "noise that is added, whose tails are known", remedy, error=TypeError)
         if is_traced(noise):

@@ -48,6 +48,8 @@ class PossibleSums(NamedTuple):
         Whether some values tell the sum: those whose bounds are one number.
     tells
         Whether some values tell a sum other than 0, so that single records could hardly move.
+    within
+        Whether the value says that the sum lies between its bounds, and nothing else, whatever real number that is.
     period
         After how much sums are as good as before; None where they are not.
     depth
@@ -76,6 +78,7 @@ class PossibleSums(NamedTuple):
     known: bool = False
     reveals: bool = False
     tells: bool = False
+    within: bool = False
     period: int | float | None = None
     depth: Callable[[], float] = float
     whole: Callable[[int], tuple[slice, ...]] = none_whole

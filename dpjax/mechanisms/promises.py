@@ -9,7 +9,19 @@ import numpy as np
 from dpjax.mechanisms.calibration import zcdp_rho
 from dpjax.mechanisms.privacy import Neighbours
 
-__all__ = ["Promise", "Promised", "ProtectedSums", "Unpromised", "concentrated", "narrow", "pure", "smallest"]
+__all__ = [
+    "NO_NOISE",
+    "Promise",
+    "Promised",
+    "ProtectedSums",
+    "Unpromised",
+    "concentrated",
+    "narrow",
+    "pure",
+    "smallest",
+]
+
+NO_NOISE = "Without noise nothing is promised."
 
 
 class Unpromised(Exception):

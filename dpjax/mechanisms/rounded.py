@@ -51,7 +51,7 @@ class Rounded(Mechanism):
     Parameters
     ----------
     mechanism
-        The additive mechanism whose value was rounded.
+        The additive mechanism whose value was rounded; `dpjax.Exact` for records without noise.
     step : [] or [d]
         The distance between published values, in their units; a whole number under integer noise.
 
@@ -86,7 +86,7 @@ class Rounded(Mechanism):
 
     def __post_init__(self) -> None:
         convert_mechanisms(self, "mechanism")
-        check_tails(self.mechanism)
+        check_tails(self.mechanism, exact=True)
         remedy = "Pass the distance between published values, such as 100."
         object.__setattr__(self, "step", checked_scale(self.step, remedy, "step"))
         if self.integer_noise and not is_traced(self.step):
@@ -95,7 +95,8 @@ class Rounded(Mechanism):
 
     def _words(self) -> str:
         """The noise, and the step."""
-        return f"{self.mechanism.promise.words()}, then rounded to multiples of {amount(self.step)}"
+        noise = "none, but" if self.mechanism.sums.known else f"{self.mechanism.promise.words()}, then"
+        return f"{noise} rounded to multiples of {amount(self.step)}"
 
     def _promise_of(self, sums: ProtectedSums) -> Promise:
         """That of the noise: rounding what is noisy already costs nothing."""
@@ -114,7 +115,7 @@ class Rounded(Mechanism):
         remedy = "Values that were rounded are such multiples: check the step, and the units of both."
         check_array(argument, value, is_multiple, f"multiples of {amount(step)}", remedy)
 
-    def _largest_below(self, threshold: float) -> Any:
+    def _largest_below(self, threshold: Any) -> Any:
         """The largest multiple [] or [d] of the step below a threshold."""
         step = np.asarray(self.step, float)
         return step * (np.ceil(threshold / step - NEAR_MULTIPLE) - 1)
@@ -127,6 +128,8 @@ class Rounded(Mechanism):
     def log_density_terms(self, value: Array, statistic: Array) -> Array:
         """The log-probability of each coordinate of the value [..., d] given that of the statistic [..., d]."""
         value, statistic = as_floating(value), as_floating(statistic)
+        if self.mechanism.sums.known:
+            return self.mechanism.log_density_terms(jnp.round(value / self.step), jnp.round(statistic / self.step))
         center, half = value - statistic, jnp.asarray(self.step, value.dtype) / 2
         if not self.integer_noise:
             return log_probability_between(self.mechanism, center - half, 2 * half, unit=0)
@@ -140,7 +143,13 @@ class Rounded(Mechanism):
     @property
     def sums(self) -> PossibleSums:
         """As many as the noise says, and as far from the value."""
-        return super().sums._replace(largest=self._largest)
+        found = super().sums._replace(largest=self._largest)
+        return found._replace(known=False, tells=False, within=True, bounds=self._ends) if found.known else found
+
+    def _ends(self, value: Array) -> tuple[Array, Array]:
+        """Between which numbers the sum [d] was."""
+        half = jnp.asarray(self.step, value.dtype) / 2
+        return value - half, value + half
 
     def _largest(self, value: Array, low: Array, high: Array) -> Array:
         """The log-probability at the nearest sum, or that of all values as far away."""

@@ -1,5 +1,7 @@
 """Normal records with unknown mean, and known or unknown variance."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax.scipy.stats import norm
@@ -12,6 +14,7 @@ from dpjax.models.bijections import Bijection, MappedModel
 from dpjax.models.distributions import accept_distributions
 from dpjax.models.positive import Positive, positive
 from dpjax.models.priors import InverseGammaPrior, NormalPrior, as_float
+from dpjax.numerics.intervals import normal_between
 from dpjax.numerics.linear_algebra import LOG_TWO_PI
 from dpjax.numerics.normals import standard_normals
 from dpjax.numerics.scores import NORMAL_SCORES
@@ -78,6 +81,11 @@ class Normal(MappedModel):
     def log_density(self, parameters: Parameters, records: Records) -> Array:
         """The log-density of each record [n]."""
         return norm.logpdf(records["y"], *self.normal_field(parameters))
+
+    def log_density_between(self, parameters: Parameters, records: Records, ends: Any) -> Array:
+        """The same of records between ends."""
+        low, high = ends.get("y", (records["y"], records["y"]))
+        return normal_between(low, high, *self.normal_field(parameters))
 
     def update(self, key: Key, parameters: Parameters, records: Records) -> Parameters:
         """A draw of the mean given the variance, and then of the variance given the mean."""

@@ -7,14 +7,15 @@ import numpy as np
 __all__ = ["next_above", "next_below", "where_near"]
 
 
-def next_below(number: float, dtype: Any) -> float:
-    """The largest number of a float type below a number; those so small that they count as 0 are passed over."""
+def next_below(number: Any, dtype: Any) -> Any:
+    """The largest number of a float type below each number; those so small that they count as 0 are passed over."""
     kind = np.dtype(dtype).type
-    return float(min(np.nextafter(kind(number), kind(-np.inf)), kind(number) - np.finfo(kind).tiny))
+    held = np.asarray(number, kind)
+    return np.asarray(np.minimum(np.nextafter(held, kind(-np.inf)), held - np.finfo(kind).tiny), float)[()]
 
 
-def next_above(number: float, dtype: Any) -> float:
-    """The smallest number of a float type above a number; those so small that they count as 0 are passed over."""
+def next_above(number: Any, dtype: Any) -> Any:
+    """The smallest number of a float type above each number; those so small that they count as 0 are passed over."""
     return -next_below(-number, dtype)
 
 

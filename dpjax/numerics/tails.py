@@ -28,6 +28,7 @@ __all__ = [
     "normal_excess",
     "normal_inverse",
     "normal_tail",
+    "normal_upper",
     "score_of_log",
 ]
 
@@ -86,6 +87,12 @@ def log_mills(threshold: Array) -> Array:
     half_square = threshold**2 / 2
     log_near = half_square + log(2 * pi) / 2 + jnp.log1p(-jnp.exp(log_rest - half_square) * t / 2)
     return jnp.where(threshold < 0, log_near, log_far)
+
+
+def normal_upper(value: Array) -> Array:
+    """log P(X > x) of a standard Normal X for x >= 0, in a few multiplications, at any distance."""
+    t, log_rest = tail_factors(value * sqrt(0.5))
+    return jnp.log(t) + log_rest - value**2 / 2 + LOG_HALF
 
 
 def normal_excess(exponential: Array, threshold: Array) -> Array:

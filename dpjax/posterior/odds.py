@@ -1,7 +1,7 @@
 """Odds ratios of a table against a reference level of each of its first two fields."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -9,6 +9,15 @@ from dpjax._util.validation import fail, name_of
 from dpjax.diagnostics.summary import Summary, summarize, tabulate
 from dpjax.domain import Domain
 from dpjax.models.categorical import Categorical
+
+
+@runtime_checkable
+class HasLogOdds(Protocol):
+    """A model some of whose parameters are differences of log odds."""
+
+    @property
+    def log_odds(self) -> tuple[str, ...]:
+        """Their names; none if its outcome has no odds."""
 
 
 def tabulate_odds(
@@ -23,7 +32,9 @@ def tabulate_odds(
     """
     if not (isinstance(model, Categorical) and model.table is not None):
         remedy = "Pass fields and levels of two or more variables to dpjax.models.categorical."
-        fail("model", name_of(model), "a table of two or more fields", remedy, error=TypeError)
+        fail(
+            "model", name_of(model), "a table of two or more fields, or a logistic regression", remedy, error=TypeError
+        )
     domain = model.cells.named(level_names)
     if domain.sizes != model.table:  # the records have one field, the number of the cell
         domain = Domain(tuple(map(str, range(len(model.table)))), model.table)

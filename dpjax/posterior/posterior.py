@@ -11,7 +11,7 @@ import numpy as np
 from dpjax._util.lazy import implemented_by
 from dpjax._util.printing import Printed
 from dpjax._util.spelling import takes_num_draws
-from dpjax._util.validation import check_count, check_key, fail
+from dpjax._util.validation import check_count, check_key, describe, fail
 from dpjax.base import Key, Model, Parameters
 from dpjax.data_augmentation.counts.table import COUNTS
 from dpjax.data_augmentation.parameters import Tuning
@@ -25,9 +25,10 @@ from dpjax.models.simulation import GibbsState, draw_values, parameter_shapes
 from dpjax.posterior.checks import Statistics, check_predictions
 from dpjax.posterior.completed import DataSets, complete, default_size, synthesize
 from dpjax.posterior.concatenate import join_runs
-from dpjax.posterior.odds import tabulate_odds
+from dpjax.posterior.odds import HasLogOdds, tabulate_odds
 from dpjax.posterior.pictures import Pictures
 from dpjax.posterior.prediction import Prediction, make_prediction
+from dpjax.posterior.ranks import tabulate_ranks
 from dpjax.posterior.reports import APPROXIMATE, advise, describe_posterior, labels_of, level_names_of, warn_of
 from dpjax.posterior.saving import Saved
 from dpjax.release import PrivateRelease
@@ -151,6 +152,7 @@ class Posterior(Printed, Pictures, Saved):
         names: Sequence[str] | None = None,
         quantiles: Sequence[float] = QUANTILES,
         columns: Sequence[str] | None = None,
+        transform: Mapping[str, Callable[[Any], Any]] | None = None,
     ) -> Summary:
         """Mean, sd, quantiles, their Monte Carlo standard errors, effective sample sizes and R-hat of every parameter.
 
@@ -163,11 +165,15 @@ class Posterior(Printed, Pictures, Saved):
             The probabilities of the quantiles, such as ``(0.05, 0.5, 0.95)`` for intervals of 90 %.
         columns
             The columns to show, such as ``["mean", "2.5%", "97.5%"]``; by default all.
+        transform
+            Functions by the names of parameters, whose results are shown in place of these: ``{"rate": jnp.exp}``, or
+            ``{"risk": lambda risk: 1e5 * risk}`` for rates per 100,000. They take and return arrays of one shape.
 
         Raises
         ------
         TypeError, ValueError
             If `quantiles` are not numbers between 0 and 1, in rising order, or no parameter or column has such a name.
+            If a function returns another shape.
 
         Warns
         -----
@@ -180,7 +186,8 @@ class Posterior(Printed, Pictures, Saved):
         -----
         Good values do not prove convergence: chains may all have missed the same region.
         """
-        figures = {name: summarize(draws, quantiles) for name, draws in self.draws.items()}
+        shown = transformed(self.draws, {} if transform is None else transform)
+        figures = {name: summarize(draws, quantiles) for name, draws in shown.items()}
         table = tabulate(figures, APPROXIMATE if self.approximate else "", self.labels)
         warn_of(self, table)
         return (table if names is None else table.take(names)).choose(columns)
@@ -188,7 +195,8 @@ class Posterior(Printed, Pictures, Saved):
     def odds_ratios(self, reference: str | Mapping[str, str] | None = None) -> Summary:
         """Odds ratios of the first two fields of a table, and their logarithms, against one level of each field.
 
-        The draws named ``odds_ratio`` compare adjacent levels instead.
+        The draws named ``odds_ratio`` compare adjacent levels instead. Of regressions by `dpjax.models.formula`, of the
+        family ``"bernoulli"`` or ``"binomial"``, they are those of its coefficients, for one unit more of each column.
 
         Parameters
         ----------
@@ -199,14 +207,42 @@ class Posterior(Printed, Pictures, Saved):
         Returns
         -------
         Summary
-            With rows such as ``odds_ratio[heavy/none,yes/no]``, one set for each level of all other fields.
+            With rows such as ``odds_ratio[heavy/none,yes/no]``, one set for each level of all other fields. Of a
+            regression with one row for each coefficient, by its name.
 
         Raises
         ------
         TypeError, ValueError
-            If the model is not `dpjax.models.categorical` of two or more fields, or there is no such level.
+            If the model is neither `dpjax.models.categorical` of two or more fields nor such a regression, or there is
+            no such level.
         """
+        if reference is None and isinstance(self.model, HasLogOdds) and self.model.log_odds:
+            ratios = {name: summarize(np.exp(self.draws[name])) for name in self.model.log_odds}
+            return tabulate(ratios, labels=self.labels)
         return tabulate_odds(self.model, self.draws, level_names_of(self), reference)
+
+    def ranks(self, name: str, *, quantiles: Sequence[float] = QUANTILES) -> Summary:
+        """The posterior of the ranks of several numbers, such as group effects; the highest has rank 1.
+
+        Parameters
+        ----------
+        name
+            The parameter or derived quantity, such as ``"1|county"``.
+        quantiles
+            The probabilities of the quantiles.
+
+        Returns
+        -------
+        Summary
+            For each number the mean and quantiles of its rank, and the probabilities that it is the ``highest`` and the
+            ``lowest`` of all.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If there is no such quantity, it is one number, or the quantiles are none.
+        """
+        return tabulate_ranks(self.draws, name, quantiles, self.labels)
 
     @property
     def remedy(self) -> str:
@@ -444,3 +480,23 @@ class Posterior(Printed, Pictures, Saved):
 def merge(draws: np.ndarray) -> np.ndarray:
     """Draws [chain, draw, ...] of all chains on one axis."""
     return draws.reshape(-1, *draws.shape[2:])
+
+
+def transformed(draws: Mapping[str, np.ndarray], transform: Any) -> dict[str, np.ndarray]:
+    """The draws [chain, draw, ...], with functions of some by name in their places, or an error."""
+    remedy = f"Pass functions by name, such as {{{next(iter(draws), 'rate')!r}: jnp.exp}}."
+    if not isinstance(transform, Mapping) or not all(callable(function) for function in transform.values()):
+        fail("transform", describe(transform), "a dict of functions", remedy, error=TypeError)
+    for name in transform:
+        if name not in draws:
+            fail("transform", repr(name), f"names among {', '.join(map(repr, draws))}", remedy)
+    found = {name: np.asarray(transform[name](own)) if name in transform else own for name, own in draws.items()}
+    for name, own in found.items():
+        if own.shape != draws[name].shape:
+            fail(
+                f"transform[{name!r}]",
+                f"a result of shape {list(own.shape)}",
+                f"shape {list(draws[name].shape)}",
+                remedy,
+            )
+    return found

@@ -112,6 +112,13 @@ def check_summed(mechanism: Any, value: Array, total: jax.ShapeDtypeStruct) -> N
     if mechanism._is_categorical:
         remedy = "It releases one category per record: use LocalRelease(values, channel)."
         fail("mechanism", name_of(mechanism), "a mechanism for one summed value", remedy, error=TypeError)
+    if any(part.sums.within for part, _ in mechanism.parts or ((mechanism, None),)):
+        remedy = (
+            "Counts below a limit are dpjax.releases.suppressed, rounded ones mechanisms.Coarsened, and values of "
+            "single records a dpjax.LocalRelease."
+        )
+        given = f"{name_of(mechanism)} of sums without noise"
+        fail("mechanism", given, "noise, or a rule for counts", remedy, error=TypeError)
     shapes = _evaluated_shapes(mechanism, value, total)
     if shapes != ((), value.shape):
         found = ["no array" if shape is None else f"shape {list(shape)}" for shape in shapes]

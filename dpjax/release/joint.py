@@ -1,7 +1,6 @@
 """Several releases of the same records as one."""
 
 import warnings
-from dataclasses import replace
 from typing import Any, overload
 
 import jax.numpy as jnp
@@ -15,9 +14,8 @@ from dpjax.release.checks import PrecisionWarning
 from dpjax.release.fields import FieldValues
 from dpjax.release.local import LocalRelease
 from dpjax.release.microdata import Microdata
-from dpjax.release.summed import Release
+from dpjax.release.summed import Release, placed
 from dpjax.statistics.combinators import Stacked, stacked
-from dpjax.statistics.losses import FittedDerivatives
 
 
 @overload
@@ -70,7 +68,7 @@ def joint(*releases: Release | LocalRelease | Microdata) -> Release | Microdata:
             remedy = "Only releases of the same records can be joined."
             fail(f"releases[{place}]", f"n = {release.n}", f"n = {releases[0].n}, as releases[0]", remedy)
     local = [release for release in releases if not isinstance(release, Release)]
-    sums = [part for release in releases for part in release.parts if isinstance(part, Release)]
+    sums = [sum_ for release in releases if (sum_ := release.summed) is not None]
     summed = _joint_sum(sums) if len(sums) > 1 else next(iter(sums), None)
     if not local:
         assert summed is not None
@@ -132,13 +130,6 @@ def fill_up(release: Release) -> Release:
         # The user was warned where the release was made.
         warnings.simplefilter("ignore", PrecisionWarning)
         return Release(value, Padded(release.mechanism), release.statistic, release.n)
-
-
-def placed(statistic: Statistic, start: int) -> Statistic:
-    """The statistic of a release whose value begins so far into that of several."""
-    if not isinstance(statistic, FittedDerivatives):
-        return statistic
-    return replace(statistic, start=statistic.start + start)
 
 
 def _statistics(release: Release) -> tuple[Statistic, ...]:

@@ -200,7 +200,7 @@ def _decode_parameter(name: str, value: Any) -> Any:
     if name == "utilities":
         kind, parameters = _split("utilities", value, Utilities.by_json_name)
         return _build(f"utilities {kind!r}", Utilities.by_json_name[kind]._from_json_fields, parameters)
-    if (name == "family" and isinstance(value, str)) or (name == "complete" and isinstance(value, bool)):
+    if (name in ("family", "by") and isinstance(value, str)) or (name == "complete" and isinstance(value, bool)):
         return value
     return (
         decode_mechanism(value)

@@ -1,5 +1,6 @@
 """A release of one value: a statistic summed over records, seen through a mechanism."""
 
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
@@ -9,18 +10,20 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
 from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import Obstacle, check_free, fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
 from dpjax.mechanisms.base import Mechanism, at_coordinates, convert_mechanisms, parts_of
-from dpjax.mechanisms.composite import temper_mechanism
+from dpjax.mechanisms.composite import Padded, temper_mechanism
 from dpjax.numerics import all_finite, sum_rows
 from dpjax.numerics.sums import are_summed_at_once, sum_records, zero_if_finite
 from dpjax.release import json
 from dpjax.release.base import PrivateRelease
 from dpjax.release.checks import (
+    PrecisionWarning,
     as_vector,
     check_contribution,
     check_mechanism,
@@ -42,6 +45,8 @@ from dpjax.release.unknown_count import (
     read_number,
 )
 from dpjax.statistics.base import dimension_of, level_names_of, statistic_at, words_of
+from dpjax.statistics.combinators import Stacked
+from dpjax.statistics.losses import FittedDerivatives
 from dpjax.statistics.tables import Cells
 
 
@@ -124,8 +129,32 @@ class Release(Described, NamesArguments):
 
     @property
     def parts(self) -> "tuple[Release, ...]":
-        """What came through one mechanism each: the sum alone."""
-        return (self,)
+        """What came through one mechanism each: the releases that were joined, or the sum alone.
+
+        A joint release is taken apart if it is known which numbers are of which statistic.
+        """
+        mechanisms = self.mechanism.parts or ()
+        statistics = self.statistic.statistics if isinstance(self.statistic, Stacked) else ()
+        sizes, dimensions = [size for _, size in mechanisms], [dimension_of(one) for one in statistics]
+        if not mechanisms or len(sizes) != len(dimensions):
+            return (self,)
+        unknown = [size for size, own in zip(sizes, dimensions, strict=True) if own is None]
+        known = all(own in (None, size) for size, own in zip(sizes, dimensions, strict=True))
+        # All together are as many numbers as the mechanisms have, and each statistic has one at least.
+        if not known or (len(unknown) > 1 and max(unknown) > 1):
+            return (self,)
+        starts = np.cumsum([0, *sizes[:-1]]).tolist()
+        whole = zip(mechanisms, statistics, starts, strict=True)
+        return tuple(self._part(part, size, one, start) for (part, size), one, start in whole)
+
+    def _part(self, mechanism: Mechanism | Any, size: int, statistic: Statistic, start: int) -> "Release":
+        """The release of one of the statistics, whose value begins so far into that of all."""
+        if isinstance(mechanism, Padded):
+            mechanism, size = mechanism.drawn, mechanism.drawn._drawn_size
+        with warnings.catch_warnings():
+            # The user was warned where the release was made.
+            warnings.simplefilter("ignore", PrecisionWarning)
+            return Release(self.value[start : start + size], mechanism, placed(statistic, -start), self.n)
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -356,3 +385,10 @@ def log_densities_at(mechanism: Mechanism, value: Array, noisy_sum: Array, resid
     else:
         terms = columns.log_density_terms(value[:, None], value[:, None] - residuals)
     return sum_rows(lambda row: terms[row], len(residuals))
+
+
+def placed(statistic: Statistic, start: int) -> Statistic:
+    """The statistic of a release whose value begins so far further into that of several."""
+    if not isinstance(statistic, FittedDerivatives):
+        return statistic
+    return replace(statistic, start=statistic.start + start)

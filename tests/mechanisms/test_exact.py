@@ -34,7 +34,7 @@ def test_what_it_declares():
     assert mechanism.noise is not None
     assert mechanism._is_elementwise
     assert scale_of(mechanism) is None
-    assert mechanism.tails is None
+    assert mechanism.tails.log_cdf(jnp.array([-1.0, 0.0, 1.0])).tolist() == [-np.inf, 0.0, 0.0]
     assert not mechanism.integer_noise
     assert mechanism.sums.known
     assert dpjax.Independent([mechanism, mechanism], [1, 2]).sums.known
@@ -43,7 +43,7 @@ def test_what_it_declares():
     assert temper_mechanism(mechanism, jnp.array(0.3)) is mechanism
     assert jax.jit(lambda mechanism: mechanism)(mechanism) == mechanism
     with pytest.raises(TypeError, match=r"^mechanism: given Exact; expected an additive mechanism"):
-        dpjax.Censored(mechanism, lower=0.0)
+        dpjax.mechanisms.Truncated(mechanism, lower=0.0)
 
 
 def test_columns():

@@ -185,3 +185,16 @@ HISTOGRAM = statistics.histogram("y", [0.0, 0.5, 1.0])
 def test_what_cannot_be_joined_is_named(releases, argument):
     with pytest.raises((ValueError, TypeError), match=rf"^{argument}: given .*; expected .*\. .+\.$"):
         dpjax.joint(*releases)
+
+
+def test_a_joint_release_can_be_taken_apart():
+    """Finds parts with the values or the statistic of another, or a value that is filled up with zeros."""
+    median = dpjax.releases.median(0.4, candidates=[0.2, 0.4, 0.6], field="y", epsilon=1.0, n=5)
+    table = dpjax.Release([1.0, 2.0, 2.0], dpjax.Exact(), statistics.cells("cell", 3), 5)
+    alone = (dpjax.Release([6.0], dpjax.Laplace(2.0), TOTAL, 5), table)
+    together = dpjax.joint(*alone, median)
+    assert [part.to_json() for part in together.parts] == [one.to_json() for one in (*alone, median)]
+    assert alone[0].parts == (alone[0],)
+    assert dpjax.joint(*together.parts).to_json() == together.to_json()
+    pairs = dpjax.joint(*(dpjax.Release([6.0, 1.0], dpjax.Laplace(2.0), statistics.total(name), 5) for name in "yz"))
+    assert pairs.parts == (pairs,), "of two fields of any size, each may have one number or three"

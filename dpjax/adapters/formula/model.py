@@ -164,6 +164,12 @@ class FormulaModel(NumPyroModel, HasFileForm):
         return common | groups | known | fields
 
     @property
+    def log_odds(self) -> tuple[str, ...]:
+        """The names of the coefficients, without the intercept, if they are on the scale of log odds."""
+        is_logit = self.design.family.name in ("bernoulli", "binomial")
+        return tuple(one.name for one in self.design.common if one.name != "Intercept") if is_logit else ()
+
+    @property
     def standardised(self) -> Standardised:
         """The coordinates in which coefficients are standardised, and group effects halfway."""
         return Standardised(self.layout, self.facts.effects, tuple(term.name for term in self.design.groups))

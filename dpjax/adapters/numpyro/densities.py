@@ -1,5 +1,6 @@
 """Samplers and log-densities of a NumPyro model's parameters and records, each by one run of the model."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import jax
@@ -9,6 +10,7 @@ from numpyro.distributions import biject_to
 from dpjax._util.validation import fail
 from dpjax.adapters.numpyro.floats import on_floats
 from dpjax.adapters.numpyro.forms import draw_parameter, draw_value
+from dpjax.adapters.numpyro.intervals import log_density_between
 from dpjax.adapters.numpyro.trace import (
     SiteLayout,
     draw,
@@ -76,13 +78,25 @@ class ModelDensities(Model):
 
     def log_density(self, parameters: Parameters, records: Records, places: Array | None = None) -> Array:
         """The log-density [n] of each record's random fields, at the indices 0, ..., n - 1 or `places`."""
+        return self.log_density_between(parameters, records, {}, places)
+
+    def log_density_between(
+        self,
+        parameters: Parameters,
+        records: Records,
+        ends: Mapping[str, tuple[Array, Array]],
+        places: Array | None = None,
+    ) -> Array:
+        """The log-density [n] of records of which some fields lie between ends [n], or are one number."""
         terms: list[Array] = []
         values = {name: parameters[name] for name in self.layout.parameters} | {
             name: records[name] for name in self.layout.fields
         }
 
         def choose(name: str, distribution: Any) -> Array:
-            if name in self.layout.fields:
+            if name in ends:
+                terms.append(log_density_between(name, distribution, *ends[name]))
+            elif name in self.layout.fields:
                 terms.append(log_density(on_floats(distribution), values[name]))
             return values[name]
 

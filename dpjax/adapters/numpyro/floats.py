@@ -254,9 +254,10 @@ def noise_of_edges(transform: ExponentialTransform, like: Array) -> tuple[Array,
 
 
 def log_mass_below(noise: Array) -> Array:
-    """log P(E < noise) of standard Exponential noise."""
-    small = noise < 0.5
-    return jnp.where(small, jnp.log(-jnp.expm1(-noise)), jnp.log1p(-jnp.exp(-jnp.where(small, 0.5, noise))))
+    """log P(E < noise) of standard Exponential noise; without a slope at 0, which below a Pareto's scale it has."""
+    small, some = noise < 0.5, noise > 0
+    near = jnp.log(-jnp.expm1(-jnp.where(small & some, noise, 0.5)))
+    return jnp.where(some, jnp.where(small, near, jnp.log1p(-jnp.exp(-jnp.where(small, 0.5, noise)))), -jnp.inf)
 
 
 def log_rest(logarithm: Array) -> Array:

@@ -13,6 +13,7 @@ from dpjax.data_augmentation.kernel_checks import builds_kernel
 from dpjax.data_augmentation.parameters.centred import has_gradients
 from dpjax.data_augmentation.summed_out.contract import Likelihood
 from dpjax.data_augmentation.summed_out.likelihood import MarginalLikelihood, sum_out, try_sum_out
+from dpjax.data_augmentation.summed_out.within import fields_within
 from dpjax.models.simulation import GibbsState, init_latent, parameter_shapes
 from dpjax.release import PrivateRelease
 from dpjax.release.unknown_count import check_number_known
@@ -113,12 +114,13 @@ def preferred_sums(model: Model, release: PrivateRelease) -> MarginalLikelihood 
     They are summed out if they can be. An exact update of the parameters is kept if there are few records, or if so
     many that their log-density is known to a rounding error which moves of the parameters alone would notice. It is
     kept, too, without a non-centred form. Then nothing else says that the parameters move over all real numbers, as
-    those of a Dirichlet prior do not if probabilities underflow.
+    those of a Dirichlet prior do not if probabilities underflow. Numbers known within intervals cannot be imputed.
     """
     if not release.fields:
         return None
     most = MOST_ROUNDING / float(jnp.finfo(jnp.result_type(float)).eps)
-    if model.has("update") and not (FEW_RECORDS < release.n <= most and model.has("noncentred")):
+    many = FEW_RECORDS < release.n <= most and model.has("noncentred")
+    if model.has("update") and not many and not fields_within(model, release):
         return None
     shapes = jax.tree.leaves(parameter_shapes(model))
     if not shapes or not all(jnp.issubdtype(x.dtype, jnp.floating) for x in shapes):

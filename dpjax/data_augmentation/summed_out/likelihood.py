@@ -24,11 +24,13 @@ from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, NotSum
 from dpjax.data_augmentation.summed_out.totals import GroupTotals, check_straight, find_totals, limited
 from dpjax.data_augmentation.summed_out.trees import with_totals
 from dpjax.data_augmentation.summed_out.windows import first_windows, fit_windows, thin_windows
+from dpjax.data_augmentation.summed_out.within import fields_within, hold_within
 from dpjax.mechanisms.base import draws_latent_normal
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters
 from dpjax.models.programs import as_number, jit_model
 from dpjax.models.simulation import draw_position
+from dpjax.models.within import KnownWithin
 from dpjax.numerics import leading_size
 from dpjax.release import Microdata, PrivateRelease
 
@@ -162,7 +164,11 @@ class MarginalLikelihood(Likelihood, Printed):
 
     def sample_records(self, key: Key, parameters: Parameters) -> Records:
         """A draw of the records [n] given the parameters and the release, exact but for what the sums leave out."""
-        return self.terms.draw(key, self.model, parameters, self.rows)
+        if not isinstance(self.model, KnownWithin):
+            return self.terms.draw(key, self.model, parameters, self.rows)
+        key, within_key = jax.random.split(key)
+        drawn = self.terms.draw(key, self.model, parameters, self.rows)
+        return self.model.draw(within_key, parameters, drawn, self.rows)
 
 
 @names_arguments
@@ -174,7 +180,7 @@ def marginal_likelihood(
     For a release of values of single records, which are independent of each other given the parameters. What is hidden
     of a record has finitely many values, up to 1,024 combinations; or it is a whole number, summed over a window. Or it
     is a Normal number behind Laplace or Gaussian noise, or up to eight numbers that are Normal together, missing or
-    behind Gaussian noise.
+    behind Gaussian noise. Or numbers are known within intervals, as those below a limit of detection.
 
     Parameters
     ----------
@@ -227,7 +233,9 @@ def obstacle_to_sums(model: Model, release: PrivateRelease) -> str:
     """What is in the way of summing the records out; empty if nothing is."""
     if not release.fields:
         return "a sum over the records"
-    people = release.microdata
+    if release.summed is not None and fields_within(model, release):
+        return "a sum beside numbers that are known within intervals"
+    model, people = hold_within(model, release.microdata)
     hidden = hidden_fields(model, people)
     groups, others = split_hidden(model, people, hidden)
     if people.summed is not None and isinstance(found := totals_beside(model, people), str):
@@ -273,7 +281,7 @@ def try_sum_out(model: Model, release: PrivateRelease) -> MarginalLikelihood | N
 
 def sum_freely(model: Model, release: PrivateRelease, parameters: Parameters | None) -> MarginalLikelihood:
     """The likelihood where nothing is in the way of sums."""
-    people = release.microdata
+    model, people = hold_within(model, release.microdata)
     if people.summed is not None:
         return sum_out_beside_totals(model, people, parameters)
     alike = group_records(model, people)
@@ -292,6 +300,9 @@ def sum_out_each(model: Model, releases: Sequence[Any], parameters: Sequence[Par
     if any(each.summed is not None for each in people):
         remedy = "Use dpjax.sample for each, or impute the records: imputation=dpjax.imwg()."
         fail("releases", "totals beside values of single records", "these values alone, to be summed over", remedy)
+    if any(fields_within(model, each) for each in people):
+        given = "numbers that are known within intervals"
+        fail("releases", given, "one release at a time", "Use dpjax.sample for each.")
     alike = group_each(model, people)
     terms = [make_terms(rows.model, rows.release, near) for rows, near in zip(alike, parameters, strict=True)]
     length = max(each.length for each in terms)

@@ -7,17 +7,21 @@ import numpy as np
 
 from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_number, fail, read_numbers
-from dpjax.mechanisms import Censored, PrimarySuppression
+from dpjax.mechanisms import Censored
 from dpjax.mechanisms.base import Mechanism, as_mechanism
 from dpjax.release.checks import check_mechanism
 from dpjax.release.local import LocalRelease
-from dpjax.release.releases.suppressed import CODE, warn_of_rounding
+from dpjax.release.releases.suppressed import make_rule
 
 __all__ = ["suppressed_units", "thresholded_units"]
 
+LEAST_PUBLISHED = "Pass the least number that was published."
+
 
 @names_arguments
-def suppressed_units(values: Any, limit: int, *, least: int = 0, field: str = "y") -> LocalRelease:
+def suppressed_units(
+    values: Any, limit: int, *, least: int = 0, mechanism: Any = None, by: str = "value", field: str = "y"
+) -> LocalRelease:
     """The release of one count for each unit, with NaN in place of small ones, as a file with gaps is read.
 
     Parameters
@@ -28,13 +32,18 @@ def suppressed_units(values: Any, limit: int, *, least: int = 0, field: str = "y
         The smallest count, above 0, that is always published.
     least
         The smallest count that is suppressed: 0, or 1 if zeros are published.
+    mechanism
+        What else was done to each count, such as `dpjax.mechanisms.RandomRounding`; by default nothing.
+    by
+        Whether its ``"value"`` or the true ``"count"`` is compared with the limit.
     field
         The integer record field [] that is counted.
 
     Returns
     -------
     LocalRelease
-        Through `dpjax.mechanisms.PrimarySuppression`, with -1 in place of NaN.
+        Through `dpjax.mechanisms.PrimarySuppression`, or `dpjax.mechanisms.Suppressed` around the mechanism, with -1 in
+        place of NaN; -0.5 beside whole noise, which may be negative.
 
     Raises
     ------
@@ -58,15 +67,15 @@ def suppressed_units(values: Any, limit: int, *, least: int = 0, field: str = "y
     [12.0, -1.0, 31.0]
     """
     counts, gaps = read_units(values)
-    if np.any(counts[~gaps] < 0):
+    if mechanism is None and np.any(counts[~gaps] < 0):
         fail("values", "negative numbers", "counts and NaN", "Pass NaN where a count was suppressed.")
-    warn_of_rounding("values", counts)
-    return LocalRelease(jnp.asarray(np.where(gaps, CODE, counts)), PrimarySuppression(limit, least, CODE), field)
+    rule = make_rule("values", counts, limit, least, mechanism, by)
+    return LocalRelease(jnp.asarray(np.where(gaps, rule.code, counts)), rule, field)
 
 
 @names_arguments
-def thresholded_units(values: Any, mechanism: Mechanism | Any, threshold: float, *, field: str = "y") -> LocalRelease:
-    """The release of one noisy number for each unit, with NaN in place of those below a threshold.
+def thresholded_units(values: Any, mechanism: Mechanism | Any, threshold: Any, *, field: str = "y") -> LocalRelease:
+    """The release of one number for each unit, noisy or not, with NaN in place of those below a threshold.
 
     That a number was not published tells that it lies below the threshold; nothing is left out.
 
@@ -75,9 +84,10 @@ def thresholded_units(values: Any, mechanism: Mechanism | Any, threshold: float,
     values : [n]
         The published numbers, all at least the threshold; NaN if a unit's number was below it.
     mechanism
-        The noise, with one scale or one for each unit.
-    threshold
-        The least noisy number that was published.
+        The noise, with one scale or one for each unit. `dpjax.Exact` if there is none, as for concentrations below a
+        limit of detection.
+    threshold : [] or [n]
+        The least number that was published, the same of all units or one for each.
     field
         The record field [] that noise was added to.
 
@@ -105,15 +115,27 @@ def thresholded_units(values: Any, mechanism: Mechanism | Any, threshold: float,
     [25.0, 19.0, 31.0]
     """
     numbers, gaps = read_units(values)
-    check_number("threshold", threshold)
-    remedy = "Pass the least number that was published."
-    check_array("threshold", threshold, np.isfinite, "a finite number", remedy)
-    if np.any(numbers[~gaps] < threshold):
-        fail("values", f"{numbers[~gaps].min():g}", f"numbers of at least {threshold:g}, or NaN", remedy)
+    limits = read_limits(threshold, len(numbers))
+    below = np.flatnonzero(~gaps & (numbers < limits))
+    if below.size:
+        given = f"{numbers[below].min():g}"
+        expected = f"numbers of at least {limits if limits.ndim == 0 else limits[below[numbers[below].argmin()]]:g}"
+        fail("values", given, f"{expected}, or NaN", LEAST_PUBLISHED)
     check_mechanism("mechanism", mechanism, (), len(numbers))
     noise = as_mechanism(mechanism)
-    lower = jnp.asarray(noise._largest_below(float(threshold)))
+    lower = jnp.asarray(noise._largest_below(limits), float)
     return LocalRelease(jnp.where(gaps, lower, numbers), Censored(noise, lower=lower), field)
+
+
+def read_limits(threshold: Any, n: int) -> np.ndarray:
+    """The threshold [] or [n], or an error."""
+    if np.ndim(threshold) == 0:
+        check_number("threshold", threshold)
+    check_array("threshold", threshold, np.isfinite, "a finite number", LEAST_PUBLISHED)
+    limits = np.asarray(threshold, float)
+    if limits.shape not in ((), (n,)):
+        fail("threshold", f"shape {list(limits.shape)}", f"one number, or one for each of {n} units", LEAST_PUBLISHED)
+    return limits
 
 
 def read_units(values: Any) -> tuple[np.ndarray, np.ndarray]:
