@@ -4,7 +4,7 @@ The climbs are made in coordinates in which group effects are standardised, as o
 curvature then says how much of each effect the data know, and by that on which scale it moves.
 
 Chains climb separately, each from the best of some draws from the prior, so that different chains find different modes.
-From prior draws themselves the first trajectories would be hundreds of gradients long. Where sums are large and can be
+From prior draws themselves the first trajectories would be hundreds of gradients long. If sums are large and can be
 tabulated, the climbs are made on a rough table.
 """
 

@@ -33,8 +33,8 @@ number.
 MANY_UNKNOWN = 300
 """An unknown number of records from which their sum is taken to be Normal by default.
 
-Chains that also add and remove records mix the more slowly the more there are: a regression with some 1,200 had 188
-effective draws in 55 CPU seconds, with R-hat of 1.03, and with little noise R-hat of 1.4.
+Chains that also add and remove records mix the more slowly the more there are. A regression with some 1,200 had 188
+effective draws in 55 CPU seconds, and an R-hat of 1.03. With little noise it was 1.4.
 """
 
 

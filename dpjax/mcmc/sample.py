@@ -103,8 +103,8 @@ def sample(
         The likelihood of the parameters alone, in place of imputed records: ``dpjax.normal_sum()``, what
         `dpjax.marginal_likelihood` returns, or a function ``parameters -> []`` of your own, which is the log-density of
         what was released. By default the sum is taken to be Normal if the number of records is unknown and 300 or more
-        are expected, as chains that impute them hardly mix, unless counts can stand for the records or one of the
-        choices below is made; the posterior then says that it is approximate.
+        are expected, as chains that impute them hardly mix. The posterior then says that it is approximate. Records are
+        imputed all the same if counts can stand for them, or one of the choices below is made.
     imputation
         See `dpjax.gibbs`. Here what is left open is possible too: ``soma("auto")``, ``pcn()``, and ``"auto"`` for the
         imputation that docs/choosing.md recommends for the release. By default counts stand for the records where these

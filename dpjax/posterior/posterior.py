@@ -195,8 +195,8 @@ class Posterior(Printed, Pictures, Saved):
     def odds_ratios(self, reference: str | Mapping[str, str] | None = None) -> Summary:
         """Odds ratios of the first two fields of a table, and their logarithms, against one level of each field.
 
-        The draws named ``odds_ratio`` compare adjacent levels instead. Of regressions by `dpjax.models.formula`, of the
-        family ``"bernoulli"`` or ``"binomial"``, they are those of its coefficients, for one unit more of each column.
+        The draws named ``odds_ratio`` compare adjacent levels instead. A regression by `dpjax.models.formula` of the
+        family ``"bernoulli"`` or ``"binomial"`` has those of its coefficients, for one unit more of each column.
 
         Parameters
         ----------
@@ -207,8 +207,8 @@ class Posterior(Printed, Pictures, Saved):
         Returns
         -------
         Summary
-            With rows such as ``odds_ratio[heavy/none,yes/no]``, one set for each level of all other fields. Of a
-            regression with one row for each coefficient, by its name.
+            With rows such as ``odds_ratio[heavy/none,yes/no]``, one set for each level of all other fields, or one row
+            for each coefficient.
 
         Raises
         ------
@@ -264,8 +264,7 @@ class Posterior(Printed, Pictures, Saved):
             ``arviz.loo``, ``waic`` and ``compare`` need: the log-density of what was released of each record, given the
             parameters alone. A sum over the records has none; see `dpjax.compare`. ``"posterior_predictive"``
             is `predict`, for ``plot_ppc`` and ``plot_loo_pit``. ``"prior"`` and ``"prior_predictive"`` are drawn
-            from the model. ``"constant_data"`` has the covariates that the model was given. ``"all"`` has all that
-            there are.
+            from the model. ``"constant_data"`` has the covariates of the model. ``"all"`` has all that there are.
         units
             The names of the records [n], such as areas.
 
@@ -278,22 +277,17 @@ class Posterior(Printed, Pictures, Saved):
         """
 
     def to_frame(self) -> Any:
-        """The draws as a pandas DataFrame: a row for each draw, a column for each number, such as ``coef[0]``.
-
-        Raises
-        ------
-        ImportError
-            If pandas is not installed.
-        """
-        chain, draw = np.indices(self.info["acceptance_rate"].shape)
-        index = {"chain": chain.ravel(), "draw": draw.ravel()}
-        return to_frame(dict(self.draws), 2, index, self.labels)
+        """The draws as a pandas DataFrame: a row for each draw, a column for each number; an ImportError without it."""
+        return to_frame(dict(self.draws), 2, self._places(), self.labels)
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the draws as CSV, for R and other programs: the table of `to_frame`, without pandas."""
+        write_csv(path, self._places() | flatten(dict(self.draws), 2, self.labels))
+
+    def _places(self) -> dict[str, np.ndarray]:
+        """The chain and the number of each draw, by name."""
         chain, draw = np.indices(self.info["acceptance_rate"].shape)
-        columns = {"chain": chain.ravel(), "draw": draw.ravel()}
-        write_csv(path, columns | flatten(dict(self.draws), 2, self.labels))
+        return {"chain": chain.ravel(), "draw": draw.ravel()}
 
     def completed(self, key: Key, num: int) -> DataSets:
         """Completed data sets: the confidential records as imputed, draws from p(parameters, records | release).

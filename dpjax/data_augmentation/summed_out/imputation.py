@@ -111,10 +111,10 @@ def summed_out() -> SummedOut:
 def preferred_sums(model: Model, release: PrivateRelease) -> MarginalLikelihood | None:
     """The likelihood by which the records are summed out by default; None where they are imputed.
 
-    They are summed out if they can be. An exact update of the parameters is kept if there are few records, or if so
-    many that their log-density is known to a rounding error which moves of the parameters alone would notice. It is
-    kept, too, without a non-centred form. Then nothing else says that the parameters move over all real numbers, as
-    those of a Dirichlet prior do not if probabilities underflow. Numbers known within intervals cannot be imputed.
+    They are summed out if they can be. An exact update of the parameters is kept if there are few records. It is kept
+    if there are so many that the rounding of their log-density would change which moves are accepted. It is kept, too,
+    without a non-centred form. Then nothing else says that the parameters move over all real numbers, as those of a
+    Dirichlet prior do not if probabilities underflow. Numbers known within intervals cannot be imputed.
     """
     if not release.fields:
         return None
