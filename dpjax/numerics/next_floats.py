@@ -11,7 +11,8 @@ def next_below(number: Any, dtype: Any) -> Any:
     """The largest number of a float type below each number; those so small that they count as 0 are passed over."""
     kind = np.dtype(dtype).type
     held = np.asarray(number, kind)
-    return np.asarray(np.minimum(np.nextafter(held, kind(-np.inf)), held - np.finfo(kind).tiny), float)[()]
+    below = np.asarray(np.minimum(np.nextafter(held, kind(-np.inf)), held - np.finfo(kind).tiny), float)
+    return below if below.ndim else below.item()
 
 
 def next_above(number: Any, dtype: Any) -> Any:

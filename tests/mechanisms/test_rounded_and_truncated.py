@@ -171,7 +171,6 @@ BAD = {
     "no steps": (lambda: Rounded(Laplace(1.0), []), "step"),
     "a fractional step of whole noise": (lambda: Rounded(DiscreteLaplace(1.0), 2.5), "step"),
     "rounding a class": (lambda: Rounded(Laplace, 5.0), "mechanism"),
-    "rounding nothing": (lambda: Rounded(dpjax.Exact(), 5.0), "mechanism"),
     "rounding what is clamped": (lambda: Rounded(dpjax.Censored(Laplace(1.0), lower=0.0), 5.0), "mechanism"),
     "values between multiples": (lambda: published(Rounded(Laplace(1.0), 5.0), [5.0, 12.0]), "value"),
     "steps of another shape": (lambda: published(Rounded(Laplace(1.0), [5.0] * 3), [5.0, 10.0]), "mechanism.step"),
