@@ -10,6 +10,7 @@ from dpjax._util.dependence import used_arguments
 from dpjax._util.pickles import is_missing
 from dpjax._util.words import quantity
 from dpjax.base import Model, Parameters
+from dpjax.data_augmentation.parameters.kernels import HMC
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.parts import NUM_PARTS
 from dpjax.data_augmentation.refresh import PERIOD, RefreshTuning
@@ -105,8 +106,11 @@ def warn_of(posterior: "Posterior", table: Summary) -> None:
         warn_of_nonfinite(info["num_nonfinite"], sweeps=posterior.settings.get("thin", 1))
     if "num_divergent" in info:
         warn_of_divergences(info["num_divergent"])
-    thin = posterior.settings.get("thin", 1)
-    for shares in (leaf for name, leaf in info.items() if name.endswith(DIVERGENT)):
+    thin, plan = posterior.settings.get("thin", 1), posterior.plan
+    kernel = plan.parameter_kernel if isinstance(plan, SweepPlan) and not plan.sums_out else None
+    # Between imputations HMC makes short steps, and where one diverges others move the parameters, too.
+    watched = () if isinstance(kernel, HMC) else tuple(name for name in info if name.endswith(DIVERGENT))
+    for shares in (info[name] for name in watched):
         warn_of_divergences(
             shares * thin, thin, " ".join([SMALLER_STEPS, *noncentred_advice(posterior)]), FEW_DIVERGENT
         )
