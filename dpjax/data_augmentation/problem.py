@@ -119,6 +119,11 @@ class Problem:
         """Whether the likelihood is another than that of the records summed out."""
         return self.plan.sums_out and not isinstance(self.swept_release, MarginalLikelihood)
 
+    @property
+    def own_functions(self) -> dict[str, Any]:
+        """The functions of a user's own that the likelihood consists of, by the argument's name."""
+        return {} if self.likelihood is None else self.likelihood.functions
+
     def given_parameters(self, parameters: Parameters) -> Parameters:
         """Parameters without the numbers that a likelihood has of its own."""
         own = parameter_shapes(self.model).keys() - parameter_shapes(self.given_model).keys()

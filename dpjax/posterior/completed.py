@@ -232,7 +232,7 @@ def complete(posterior: "Posterior", key: Key, num: int) -> DataSets:
     check_count("num", num)
     if posterior.final_states is None or posterior.plan is None:
         remedy = "Use posterior.synthetic, or dpjax.sample."
-        fail("posterior", "an approximate one, without imputed records", "one of dpjax.sample", remedy)
+        fail("posterior", "one without imputed records", "one of dpjax.sample with them", remedy)
     if posterior.plan.sums_out:
         return replace(draw_summed_out(posterior, key, num), level_names=level_names_of(posterior))
     key_spacing, key_draws = jax.random.split(key)

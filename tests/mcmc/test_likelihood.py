@@ -32,6 +32,48 @@ def test_the_normal_sum_is_continued_stopped_and_started_as_any_run(tmp_path):
     assert "ess" in started.ended or started.draws["mean"].shape[1] == 200
 
 
+def far_below(parameters):
+    """The log-density of a mean about -3."""
+    return -jnp.square(parameters["mean"] + 3) * 8
+
+
+def test_a_users_own_function_tells_runs_apart(tmp_path):
+    """Another function with the same checkpoint, or beside the first in one posterior, is refused by name."""
+    run = {**FEW, "num_warmup": 10, "num_samples": 20, "thin": 3}
+    first = dpjax.sample(
+        KEY, MODEL, RELEASE, likelihood=lambda own: -(own["mean"] ** 2), checkpoint=tmp_path / "a", **run
+    )
+    with pytest.raises(ValueError, match="code of likelihood"):
+        dpjax.sample(KEY, MODEL, RELEASE, likelihood=far_below, checkpoint=tmp_path / "a", **run)
+    other = dpjax.sample(jax.random.key(2), MODEL, RELEASE, likelihood=far_below, **run)
+    with pytest.raises(ValueError, match="code of likelihood"):
+        dpjax.Posterior.concat([first, other])
+    assert "Normal" not in other.describe()
+    assert np.issubdtype(other.info["num_divergent"].dtype, np.integer)
+
+
+def test_divergences_of_thinned_draws_are_counted():
+    """Each step that diverges counts, of the three between draws; a share of them had the name of a number."""
+
+    def cliff(parameters):
+        return jnp.where(parameters["mean"] > 0, 0.0, -1e9)
+
+    run = {**FEW, "num_warmup": 10, "num_samples": 50}
+    posterior = dpjax.sample(KEY, MODEL, RELEASE, likelihood=cliff, thin=3, **run)
+    counts = posterior.info["num_divergent"]
+    assert counts.max() > 1
+    assert np.issubdtype(counts.dtype, np.integer)
+
+
+def test_a_normal_sum_of_an_unknown_number_is_continued(tmp_path):
+    """Nothing of the records is drawn for the checkpoint, of which an unknown number has none to draw."""
+    number = dpjax.UnknownCount(models.PoissonCount(2_000.0))
+    release = dpjax.Release([130.0], dpjax.Laplace(20.0), TOTAL, number)
+    run = {**FEW, "num_warmup": 10, "num_samples": 20, "checkpoint": tmp_path / "run.npz"}
+    whole, again = (dpjax.sample(KEY, MODEL, release, **run) for _ in range(2))
+    np.testing.assert_array_equal(whole.draws["num_records"], again.draws["num_records"])
+
+
 @pytest.mark.x32
 def test_a_likelihood_of_a_users_own_is_sampled():
     """Two group means behind a censored total, which no release has: against a grid by SciPy."""

@@ -47,6 +47,11 @@ class Likelihood(PyTree, abstract=True):
         """The model of the rows, what is known of these and their hidden field, where group effects are looked for."""
         return None
 
+    @property
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """The functions of a user's own that it consists of, by the argument's name: runs are told apart by them."""
+        return {}
+
     def build(self) -> Callable[[Parameters], Array]:
         """The function ``parameters -> []`` with what does not depend on the parameters computed once."""
         raise NotImplementedError
@@ -117,6 +122,11 @@ class OwnLikelihood(Likelihood):
     """
 
     function: Callable[[Parameters], Array] = static()
+
+    @property
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """See `Likelihood`."""
+        return {"likelihood": self.function}
 
     def build(self) -> Callable[[Parameters], Array]:
         """The function itself."""
