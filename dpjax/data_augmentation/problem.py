@@ -218,7 +218,7 @@ def augment(
         remedy = "None takes what the model allows."
         fail("interweave", repr(interweave), "True, False or None", remedy, error=TypeError)
     if likelihood is not None:
-        imputation, likelihood = choose_likelihood(model, likelihood, imputation, interweave)
+        imputation, likelihood = choose_likelihood(model, release, likelihood, imputation, interweave)
     elif (imputation is None or is_auto(imputation)) and interweave is None:
         if allow_counts and prefers_counts(model, release):
             imputation = counts()
@@ -241,7 +241,7 @@ def augment(
 
 
 def choose_likelihood(
-    model: Model, choice: Any, imputation: Any, interweave: Any
+    model: Model, release: PrivateRelease, choice: Any, imputation: Any, interweave: Any
 ) -> tuple[SummedOut, Likelihood | None]:
     """The imputation that stands for a likelihood, and the likelihood if it is not made from model and release."""
     if imputation is not None or interweave:
@@ -255,6 +255,7 @@ def choose_likelihood(
     if isinstance(choice, SummedOut):
         return choice, None
     if isinstance(choice, Likelihood):
+        choice.check_is_of(model, release)
         return SummedOut(), choice
     check_hashable_function("likelihood", choice, "dpjax.normal_sum(), or a hashable function of the parameters")
     check_returns_number(choice, parameter_shapes(model))
@@ -269,7 +270,7 @@ def check_returns_number(function: Any, shapes: Any) -> None:
     except Exception as error:  # whatever a function of the user's own may raise
         fail("likelihood", f"a function that failed with {summarize_error(error)}", expected, remedy)
     if getattr(found, "shape", None) != () or not jnp.issubdtype(found.dtype, jnp.floating):
-        given = f"shape {list(found.shape)}" if hasattr(found, "shape") else type(found).__name__
+        given = f"{found.dtype}{list(found.shape)}" if hasattr(found, "shape") else type(found).__name__
         fail("likelihood", f"a function that returns {given}", expected, remedy)
 
 
