@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import jax
 import jax.numpy as jnp
@@ -152,6 +152,8 @@ class ByNormalSum(SummedOut):
     """
 
     num_points: int | None = None
+
+    is_exact: ClassVar[bool] = False
 
     def with_records(self, wanted: bool) -> Self:
         """The choice as it is: there are no records."""

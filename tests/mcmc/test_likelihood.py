@@ -110,6 +110,7 @@ def test_a_likelihood_of_a_users_own_is_sampled():
         ({"likelihood": lambda parameters: jnp.ones(2)}, r"likelihood: given a function that returns .*\[2\]"),
         ({"likelihood": dpjax.normal_sum(), "imputation": dpjax.imwg()}, "likelihood: given one beside an imputation"),
         ({"likelihood": dpjax.normal_sum}, "likelihood: given"),
+        ({"likelihood": lambda parameters: 0}, r"likelihood: given a function that returns int"),
     ],
 )
 def test_what_is_no_likelihood_is_refused_by_name(options, message):
@@ -117,9 +118,60 @@ def test_what_is_no_likelihood_is_refused_by_name(options, message):
         dpjax.sample(KEY, MODEL, RELEASE, **options)
 
 
-def test_a_normal_sum_draws_no_records():
-    with pytest.raises(ValueError, match="imputation: given normal_sum"):
-        dpjax.gibbs(MODEL, RELEASE, imputation=dpjax.normal_sum())
+LOCAL = dpjax.LocalRelease([1.0, 9.0, 3.0], dpjax.Gaussian(1.0), "y")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda choice: dpjax.gibbs(MODEL, RELEASE, imputation=choice),
+        lambda choice: dpjax.sampler_tests.sbc(KEY, MODEL, RELEASE, imputation=choice),
+        lambda choice: dpjax.sample_batch(KEY, MODEL, [RELEASE, RELEASE], imputation=choice),
+        lambda choice: dpjax.maximum_likelihood(KEY, MODEL, RELEASE, imputation=choice),
+        lambda choice: dpjax.maximum_likelihood(KEY, MODEL, LOCAL, imputation=choice),
+    ],
+)
+def test_a_normal_sum_draws_no_records(call):
+    """Where records are imputed, or summed out exactly, the choice was an AttributeError or changed nothing."""
+    with pytest.raises(ValueError, match="imputation: given"):
+        call(dpjax.normal_sum())
+
+
+@pytest.mark.parametrize(
+    ("model", "release"),
+    [
+        (MODEL, dpjax.LocalRelease([1.0, 9.0], dpjax.Gaussian(1.0), "y")),
+        (MODEL, dpjax.LocalRelease([1.0, 9.0, -3.0], dpjax.Gaussian(1.0), "y")),
+        (models.normal(models.NormalPrior(0.0, 10.0), variance=9.0), LOCAL),
+    ],
+)
+def test_the_marginal_likelihood_of_another_release_is_refused(model, release):
+    """Of another number, of another value, and of another model: draws would be of the posterior given that."""
+    with pytest.raises(ValueError, match="likelihood: given one of"):
+        dpjax.sample(KEY, MODEL, LOCAL, likelihood=dpjax.marginal_likelihood(model, release))
+
+
+@pytest.mark.parametrize("name", ["latent_noise", "latent_variances"])
+def test_parameters_with_the_names_of_latent_noise_are_refused(name):
+    """They would be taken for it; elsewhere they are parameters as any."""
+
+    def total(n, y=None):
+        mean = numpyro.sample(name, dist.Normal(0.0, 5.0))
+        with numpyro.plate("records", n):
+            numpyro.sample("y", dist.Normal(mean, 2.0), obs=y)
+
+    with pytest.raises(ValueError, match=f"model: given names .*{name}"):
+        dpjax.sample_clt(KEY, dpjax.from_numpyro(total, records="y", n=100), RELEASE)
+
+
+def test_a_users_own_function_says_nothing_of_an_unknown_number():
+    """New releases need one, and so do new records unless the user says how many."""
+    release = dpjax.Release([130.0], dpjax.Gaussian(20.0), TOTAL, dpjax.UnknownCount(models.PoissonCount(2_000.0)))
+    posterior = dpjax.sample(KEY, MODEL, release, likelihood=far_below, **FEW)
+    with pytest.raises(ValueError, match="posterior: given one by a likelihood"):
+        posterior.predict(KEY)
+    with pytest.raises(ValueError, match="n: given None"):
+        posterior.synthetic(KEY, 2)
 
 
 def test_many_records_of_an_unknown_number_are_summed_by_default_and_few_are_imputed():
