@@ -222,3 +222,29 @@ def test_evidence_with_an_unknown_number_is_a_sum_over_all_numbers():
     assert np.issubdtype(drawn.dtype, np.integer)
     mean = np.exp(log_terms - expected) @ numbers
     assert abs(np.mean(drawn) - mean) < 1.0
+
+
+def test_chains_start_where_a_precise_count_is_far_from_the_prior():
+    """The slope of a density interpolated between whole numbers says nothing of how far away the count is."""
+    number, statistic = (
+        dpjax.UnknownCount(models.UniformCount(1_000, 2**31 - 10)),
+        statistics.stacked(statistics.count(), statistics.total("y", -10.0, 10.0)),
+    )
+    release = dpjax.Release([1e8, 1.2e8], dpjax.Laplace([3.0, 20.0]), statistic, number)
+    likelihood = dpjax.normal_sum().sum_out(MODEL, release)
+    starts = likelihood.find_starts(KEY, likelihood.extend(MODEL), 2)
+    np.testing.assert_allclose(starts.parameters["num_records"], 1e8, atol=100 if jax.config.jax_enable_x64 else 1e3)
+
+
+@pytest.mark.x32
+@pytest.mark.filterwarnings("ignore:The release has counts")
+def test_an_unknown_number_beyond_the_precision_of_real_numbers_is_refused():
+    """In float32 there is none between 10⁸ and the next number, and chains were hundreds of deviations off."""
+    release = dpjax.Release([1.2e8], dpjax.Gaussian(8.0), TOTAL, dpjax.UnknownCount(models.PoissonCount(1e8)))
+    likelihood = dpjax.normal_sum().sum_out(MODEL, release)
+    draws = {"mean": jnp.full((2, 50), 1.2), "num_records": jnp.full((2, 50), 10**8)}
+    if jax.config.jax_enable_x64:
+        assert "skewness" in likelihood.examine(KEY, draws)
+    else:
+        with pytest.raises(ValueError, match="release: given an unknown number"):
+            likelihood.examine(KEY, draws)
