@@ -123,8 +123,8 @@ class NormalSum(Likelihood):
 
 def check_told_apart(draws: Parameters, dtype: Any) -> None:
     """Raise if an unknown number of records is so large that real numbers hardly lie between two of them."""
-    most = np.max(draws.get(NUMBER, np.zeros(1)))
-    if most * jnp.finfo(dtype).eps > MOST_SPACING:
+    most = float(np.max(draws.get(NUMBER, np.zeros(1))))
+    if most * float(jnp.finfo(dtype).eps) > MOST_SPACING:
         expected = "a number with real numbers between it and the next one"
         remedy = "Call jax.config.update('jax_enable_x64', True) first."
         fail("release", f"an unknown number of some {most:.2g} records, in {dtype}", expected, remedy)
