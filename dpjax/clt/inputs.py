@@ -9,6 +9,7 @@ import jax.numpy as jnp
 from dpjax._util.validation import Obstacle, check_count, fail, name_of
 from dpjax.base import Model
 from dpjax.clt.density import obstacle_of_noise
+from dpjax.clt.latent import SCALES, SUMS
 from dpjax.clt.moments import Source
 from dpjax.data_augmentation.records.unknown_number import check_model_of_any_number
 from dpjax.domain import LARGEST_DOMAIN
@@ -89,7 +90,11 @@ def source_or_obstacle(model: Model, release: Any, num_points: int | None = None
         return Obstacle("release", given, "the sum of a statistic plus noise", "Use dpjax.sample.", TypeError)
     if obstacle := obstacle_of_noise(release.mechanism, release.value.size):
         return obstacle
-    if not parameter_shapes(model):
+    shapes = parameter_shapes(model)
+    if taken := sorted({SCALES, SUMS} & (shapes.keys() | jax.eval_shape(model.derived, shapes).keys())):
+        remedy = "Latent noise is held under them: rename yours, or impute the records."
+        return Obstacle("model", f"names {taken}", "other names", remedy)
+    if not shapes:
         given = "a model without parameters"
         return Obstacle("model", given, "parameters to draw", "Give one of its numbers a prior.")
     source = source_of(model, release)

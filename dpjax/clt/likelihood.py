@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn, Self
+from typing import Any, ClassVar, NoReturn, Self
 
 import jax
 import jax.numpy as jnp
@@ -34,6 +34,10 @@ __all__ = ["ByNormalSum", "NormalSum", "normal_sum"]
 
 REFINEMENT = 2
 """How much finer the rule is that the quadrature is compared with."""
+
+
+MOST_SPACING = 1 / 8
+"""Largest distance of neighbouring real numbers where there is a place between whole numbers."""
 
 
 class NormalSum(Likelihood):
@@ -103,8 +107,9 @@ class NormalSum(Likelihood):
         Raises
         ------
         ValueError
-            If the quadrature is too coarse.
+            If the quadrature is too coarse, or so are real numbers for an unknown number of records.
         """
+        check_told_apart(draws, self.release.value.dtype)
         some, info = choose_draws(draws), {}
         with one_blas_thread():
             if not self.source.is_exact:
@@ -114,6 +119,15 @@ class NormalSum(Likelihood):
             info["skewness"] = measure_skewness(key, self.model, self.release, self.simulated, some)
         warn_of_skewness(info["skewness"])
         return info
+
+
+def check_told_apart(draws: Parameters, dtype: Any) -> None:
+    """Raise if an unknown number of records is so large that real numbers hardly lie between two of them."""
+    most = float(np.max(draws.get(NUMBER, np.zeros(1))))
+    if most * float(jnp.finfo(dtype).eps) > MOST_SPACING:
+        expected = "a number with real numbers between it and the next one"
+        remedy = "Call jax.config.update('jax_enable_x64', True) first."
+        fail("release", f"an unknown number of some {most:.2g} records, in {dtype}", expected, remedy)
 
 
 def split_noise(parameters: Parameters) -> tuple[Parameters, Array, Array]:
@@ -152,6 +166,8 @@ class ByNormalSum(SummedOut):
     """
 
     num_points: int | None = None
+
+    is_exact: ClassVar[bool] = False
 
     def with_records(self, wanted: bool) -> Self:
         """The choice as it is: there are no records."""

@@ -122,7 +122,13 @@ def find_starts(
 def build_evaluation(model: Model, problem: CltProblem, tuning: Tuning) -> Callable[[Array], Point]:
     """The function that evaluates a `Point` at whitened parameters [k], by one forward derivative."""
     model, none = with_place(model, problem.release), jnp.zeros(0, problem.release.value.dtype)
-    unravel, log_likelihood = unravel_of(model), partial(problem.log_likelihood, scales=none, sums=none)
+    unravel = unravel_of(model)
+
+    def log_likelihood(parameters: Parameters) -> Array:
+        # At the place itself: the slope of the interpolated density is small where its neighbours differ by much.
+        number = number_at(problem.release, parameters)
+        return problem.log_density(number, problem.moments(parameters), none, none)
+
     target = build_log_density(model, tuning, unravel, log_likelihood)
 
     def values(whitened: Array) -> tuple[tuple[Array, Array], tuple[Array, Array]]:

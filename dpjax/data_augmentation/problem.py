@@ -120,6 +120,11 @@ class Problem:
         """Whether the likelihood is another than that of the records summed out."""
         return self.plan.sums_out and not isinstance(self.swept_release, MarginalLikelihood)
 
+    @property
+    def own_functions(self) -> dict[str, Any]:
+        """The functions of a user's own that the likelihood consists of, by the argument's name."""
+        return {} if self.likelihood is None else self.likelihood.functions
+
     def given_parameters(self, parameters: Parameters) -> Parameters:
         """Parameters without the numbers that a likelihood has of its own."""
         own = parameter_shapes(self.model).keys() - parameter_shapes(self.given_model).keys()
@@ -214,7 +219,7 @@ def augment(
         remedy = "None takes what the model allows."
         fail("interweave", repr(interweave), "True, False or None", remedy, error=TypeError)
     if likelihood is not None:
-        imputation, likelihood = choose_likelihood(model, likelihood, imputation, interweave)
+        imputation, likelihood = choose_likelihood(model, release, likelihood, imputation, interweave)
     elif (imputation is None or is_auto(imputation)) and interweave is None:
         if allow_counts and prefers_counts(model, release):
             imputation = counts()
@@ -237,7 +242,7 @@ def augment(
 
 
 def choose_likelihood(
-    model: Model, choice: Any, imputation: Any, interweave: Any
+    model: Model, release: PrivateRelease, choice: Any, imputation: Any, interweave: Any
 ) -> tuple[SummedOut, Likelihood | None]:
     """The imputation that stands for a likelihood, and the likelihood if it is not made from model and release."""
     if imputation is not None or interweave:
@@ -251,6 +256,7 @@ def choose_likelihood(
     if isinstance(choice, SummedOut):
         return choice, None
     if isinstance(choice, Likelihood):
+        choice.check_is_of(model, release)
         return SummedOut(), choice
     check_hashable_function("likelihood", choice, "dpjax.normal_sum(), or a hashable function of the parameters")
     check_returns_number(choice, parameter_shapes(model))
@@ -265,7 +271,7 @@ def check_returns_number(function: Any, shapes: Any) -> None:
     except Exception as error:  # whatever a function of the user's own may raise
         fail("likelihood", f"a function that failed with {summarize_error(error)}", expected, remedy)
     if getattr(found, "shape", None) != () or not jnp.issubdtype(found.dtype, jnp.floating):
-        given = f"shape {list(found.shape)}" if hasattr(found, "shape") else type(found).__name__
+        given = f"{found.dtype}{list(found.shape)}" if hasattr(found, "shape") else type(found).__name__
         fail("likelihood", f"a function that returns {given}", expected, remedy)
 
 

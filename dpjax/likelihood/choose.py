@@ -26,7 +26,14 @@ from dpjax.data_augmentation.counts import counts
 from dpjax.data_augmentation.counts.form import find_obstacle, prefers_counts
 from dpjax.data_augmentation.plan import check_tuned
 from dpjax.data_augmentation.problem import Problem, impute_by
-from dpjax.data_augmentation.summed_out import MarginalLikelihood, SummedOut, sum_out, summed_out, try_sum_out
+from dpjax.data_augmentation.summed_out import (
+    MarginalLikelihood,
+    SummedOut,
+    check_exact,
+    sum_out,
+    summed_out,
+    try_sum_out,
+)
 from dpjax.likelihood.approximate import Approximate, scale_rules
 from dpjax.likelihood.imputed import Imputed
 from dpjax.likelihood.other_starts import far_starts
@@ -111,6 +118,7 @@ def choose_method(model: Model, release: PrivateRelease, method: Method, imputat
             fail("imputation", repr(imputation), "None with method='clt', which imputes nothing", "Leave one out.")
         check_free(obstacle_to_normal_sum(model, release))
         return "clt"
+    check_exact(imputation)
     # The derivatives of records beside totals are not those of rows, one by one.
     if not release.fields or release.summed is None:
         if asks_for_sums(imputation):

@@ -27,6 +27,7 @@ from dpjax.data_augmentation.problem import (
     with_refresh,
 )
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
+from dpjax.data_augmentation.summed_out import check_exact
 from dpjax.diagnostics.warnings import warn_of_nonfinite
 from dpjax.mcmc.alone import warn_of_left_out
 from dpjax.mcmc.alone_batch import AloneBatchRun
@@ -141,6 +142,7 @@ def sample_batch(
     collect, counts_allowed = read_collect(collect)
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
     given = check_releases(releases)
+    check_exact(imputation)
     with Progress(progress) as bar, on_host():
         allowed = {"allow_counts": counts_allowed, "allow_sums": refresh is not True and given[0].summed is None}
         first = augment(model, given[0], imputation, interweave, parameter_kernel, **allowed)

@@ -10,10 +10,12 @@ import jax.numpy as jnp
 from dpjax._util.pytree import PyTree
 from dpjax.base import Key, Model
 from dpjax.data_augmentation.plan import SweepPlan
+from dpjax.data_augmentation.summed_out import Likelihood
 from dpjax.mcmc.run import PosteriorRun
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import draw_state
 from dpjax.release import PrivateRelease
+from dpjax.release.unknown_count import is_unknown
 from dpjax.runtime.chunk import Segment
 from dpjax.runtime.fingerprint import Plain, identify_arrays, identify_parts, identify_run, plain_values
 
@@ -21,13 +23,15 @@ from dpjax.runtime.fingerprint import Plain, identify_arrays, identify_parts, id
 def make_fingerprint(key: Key, run: PosteriorRun, initial: Any) -> dict[str, Plain]:
     """All that decides the draws of a run, under names that a user knows."""
     model, release, plan = run.problem.model, run.problem.release, run.problem.plan
+    alone = run.problem.has_own_likelihood
+    values = (probe_alone if alone else probe).unoptimized(model, run.problem.swept_release if alone else release)
     return {
         **identify_run(key, len(run.keys.chains), run.schedule[-1]),
-        "release": f"{type(release).__name__} of n = {release.n}",
+        "release": f"{type(release).__name__} of n = {'unknown' if is_unknown(release) else release.n}",
         **{f"plan.{name}": value for name, value in plain_values(plan).items()},
         **identify_parts(dict(functions_and_objects(run))),
         **identify_arrays({"release": release, "initial": initial, "model": model}),
-        **identify_arrays({"model": probe.unoptimized(model, release)}, rounded=True),
+        **identify_arrays({"model": values}, rounded=True),
     }
 
 
@@ -51,6 +55,7 @@ def functions_and_objects(run: PosteriorRun) -> Iterator[tuple[str, Any]]:
     yield from part_paths("model", run.problem.model)
     yield from part_paths("plan", run.problem.plan)
     yield "collect", run.collect
+    yield from run.problem.own_functions.items()
     for field in fields(release):
         if field.name not in ("value", "values"):
             yield f"release.{field.name}", getattr(release, field.name)
@@ -91,4 +96,15 @@ def probe(model: Model, release: PrivateRelease) -> dict[str, Any]:
         "log_prior": model.log_prior(parameters),
         "log_density": jnp.sum(model.log_density(parameters, latent.records)),
         "statistic": latent.statistic,
+    }
+
+
+@jit_model
+def probe_alone(model: Model, likelihood: Likelihood) -> dict[str, Any]:
+    """Values at one fixed draw likewise, where the likelihood is another than that of the records, of any number."""
+    parameters = model.sample_prior(jax.random.key(0))
+    return {
+        "parameters": parameters,
+        "log_prior": model.log_prior(parameters),
+        "log_likelihood": likelihood(parameters),
     }

@@ -45,12 +45,12 @@ from dpjax.posterior.posterior import Posterior
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
 from dpjax.runtime.devices import Devices, choose_mesh, gather_to_host, to_host
-from dpjax.runtime.fingerprint import identify_keys
+from dpjax.runtime.fingerprint import identify_keys, identify_parts
 from dpjax.runtime.progress import Progress, ShowProgress
 from dpjax.runtime.run import Status, at_work, check_run, find_saved, looking_for_starts, run_to_end
 
-TRAJECTORY = {"centred_is_divergent": "num_divergent", "centred_num_integration_steps": "num_integration_steps"}
-"""The names of reports on trajectories, where these are all there is."""
+DIVERGENT, STEPS = "centred_is_divergent", "centred_num_integration_steps"
+"""The reports on trajectories that have shorter names where trajectories are all there is."""
 
 FAR_STARTS = (
     "The chains start from the prior: the Normal approximation that they would start from failed ({error}). With many "
@@ -282,7 +282,7 @@ def make_posterior(
         "interrupted": interrupted,
         "keys": identify_keys(run.keys.chains),
         "ended": ended,
-        "settings": asked_of(problem.plan, run.schedule[-1], initial),
+        "settings": asked_of(problem.plan, run.schedule[-1], initial) | identify_parts(problem.own_functions),
     }
     if problem.has_own_likelihood:
         return posterior_of_likelihood(problem, run.keys.rates, fields)
@@ -299,7 +299,11 @@ def posterior_of_likelihood(problem: Problem, key: Key, fields: dict[str, Any]) 
     """The posterior by another likelihood than that of the records, of which nothing is imputed."""
     number_key, examine_key = jax.random.split(key)
     draws, info = problem.own_draws(number_key, fields["draws"]), fields["info"]
-    fields["info"] = {TRAJECTORY.get(name, name): leaf for name, leaf in info.items()}
+    fields["info"] = {name: leaf for name, leaf in info.items() if name not in (DIVERGENT, STEPS)}
+    if DIVERGENT in info:
+        # It is a share of the steps since the last draw.
+        fields["info"]["num_divergent"] = np.rint(info[DIVERGENT] * fields["settings"]["thin"]).astype(int)
+        fields["info"]["num_integration_steps"] = info[STEPS]
     own = {name: draws[name] for name in (*parameter_shapes(problem.given_model), NUMBER) if name in draws}
     fields["info"] |= problem.swept_release.examine(examine_key, own)
     is_normal = isinstance(problem.swept_release, NormalSum)

@@ -27,6 +27,7 @@ from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, parameter_shapes
 from dpjax.posterior.further import draw_further, spacing_of
 from dpjax.posterior.reports import level_names_of
+from dpjax.release.unknown_count import is_unknown
 
 if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
@@ -232,7 +233,7 @@ def complete(posterior: "Posterior", key: Key, num: int) -> DataSets:
     check_count("num", num)
     if posterior.final_states is None or posterior.plan is None:
         remedy = "Use posterior.synthetic, or dpjax.sample."
-        fail("posterior", "an approximate one, without imputed records", "one of dpjax.sample", remedy)
+        fail("posterior", "one without imputed records", "one of dpjax.sample with them", remedy)
     if posterior.plan.sums_out:
         return replace(draw_summed_out(posterior, key, num), level_names=level_names_of(posterior))
     key_spacing, key_draws = jax.random.split(key)
@@ -293,7 +294,7 @@ def synthesize(
 
 def default_size(posterior: "Posterior") -> int:
     """As many records as there are confidential ones."""
-    if posterior.release.n is None or NUMBER in posterior.draws:
+    if posterior.release.n is None or is_unknown(posterior.release):
         fail("n", None, "a positive whole number, as the number of records is unknown", "Pass n.")
     return int(posterior.release.n)
 

@@ -368,6 +368,9 @@ class Posterior(Printed, Pictures, Saved):
         check_key("key", key)
         chosen, parameters = self._take_parameters(num_samples)
         if is_unknown(self.release):
+            if NUMBER not in self.draws:
+                given = "one by a likelihood that draws no number of records"
+                fail("posterior", given, "draws of the unknown number", "Use posterior.synthetic, of n records.")
             parameters[NUMBER] = merge(self.draws[NUMBER])[chosen]
         if self.predictor is not None:
             return make_prediction(self.predictor(key, self.model, self.release, parameters), self.released)

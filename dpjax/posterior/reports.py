@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 APPROXIMATE = "approximate: a Normal distribution of the sum in place of imputed records"
 
+OWN_LIKELIHOOD = "by a likelihood of the parameters in place of imputed records"
+
 DRAW_MORE = "Draw more (num_samples, num_warmup), thin more"
 
 DIVERGENT, FEW_DIVERGENT = "_is_divergent", 0.001
@@ -69,8 +71,10 @@ def describe_posterior(posterior: "Posterior") -> str:
 def describe_sweep(posterior: "Posterior") -> str:
     """The sweep, and the refreshes if there are any."""
     model, release, plan = posterior.model, posterior.release, posterior.plan
-    if posterior.approximate or plan is None:
+    if posterior.approximate:
         return APPROXIMATE
+    if plan is None:
+        return OWN_LIKELIHOOD
     if missing := [part for part in (model, release, plan) if is_missing(part)]:
         return f"{missing[0]}"
     sweep = plan.describe(posterior.problem.is_collapsed)
@@ -104,9 +108,9 @@ def warn_of(posterior: "Posterior", table: Summary) -> None:
     info = posterior.info
     if "num_nonfinite" in info:
         warn_of_nonfinite(info["num_nonfinite"], sweeps=posterior.settings.get("thin", 1))
-    if "num_divergent" in info:
-        warn_of_divergences(info["num_divergent"])
     thin, plan = posterior.settings.get("thin", 1), posterior.plan
+    if "num_divergent" in info:
+        warn_of_divergences(info["num_divergent"], thin)
     kernel = plan.parameter_kernel if isinstance(plan, SweepPlan) and not plan.sums_out else None
     # Between imputations HMC makes short steps, and where one diverges others move the parameters, too.
     watched = () if isinstance(kernel, HMC) else tuple(name for name in info if name.endswith(DIVERGENT))
@@ -143,7 +147,8 @@ def advise(posterior: "Posterior") -> str:
     """What may help if chains mix poorly."""
     plan = posterior.plan
     if plan is None:
-        return "Draw more (num_samples, num_warmup), or use dpjax.sample."
+        other = "use dpjax.sample" if posterior.approximate else "try another parameter_kernel"
+        return f"Draw more (num_samples, num_warmup), or {other}."
     if any(map(is_missing, (posterior.model, posterior.release, plan))):
         return f"{DRAW_MORE}, or try another imputation."
     others = ["interweave=True"] * lacks_interweaving(posterior)

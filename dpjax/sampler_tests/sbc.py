@@ -26,6 +26,7 @@ from dpjax.base import Array, Imputation, Key, Model, Parameters, Records
 from dpjax.data_augmentation.parameters.kernels import KernelBuilder, ParameterKernel
 from dpjax.data_augmentation.plan import check_tuned
 from dpjax.data_augmentation.problem import Problem, augment, problem_of, with_equal_capacity, with_records
+from dpjax.data_augmentation.summed_out import check_exact
 from dpjax.mcmc.batch import begin, make_batch_run, split_keys
 from dpjax.mcmc.batch_run import BatchRun, most_together
 from dpjax.models.checks import check_fit, check_prior_is_drawn
@@ -165,6 +166,7 @@ def sbc(
     check_count("num_warmup", num_warmup)
     check_fit(model, release_design)
     check_prior_is_drawn(model)
+    check_exact(imputation)
     fitted = model if fit is None else fit
     choices = imputation, interweave, parameter_kernel
     problem = augment(fitted, release_design, *choices, allow_sums=release_design.summed is None)

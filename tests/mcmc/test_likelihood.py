@@ -32,6 +32,48 @@ def test_the_normal_sum_is_continued_stopped_and_started_as_any_run(tmp_path):
     assert "ess" in started.ended or started.draws["mean"].shape[1] == 200
 
 
+def far_below(parameters):
+    """The log-density of a mean about -3."""
+    return -jnp.square(parameters["mean"] + 3) * 8
+
+
+def test_a_users_own_function_tells_runs_apart(tmp_path):
+    """Another function with the same checkpoint, or beside the first in one posterior, is refused by name."""
+    run = {**FEW, "num_warmup": 10, "num_samples": 20, "thin": 3}
+    first = dpjax.sample(
+        KEY, MODEL, RELEASE, likelihood=lambda own: -(own["mean"] ** 2), checkpoint=tmp_path / "a", **run
+    )
+    with pytest.raises(ValueError, match="code of likelihood"):
+        dpjax.sample(KEY, MODEL, RELEASE, likelihood=far_below, checkpoint=tmp_path / "a", **run)
+    other = dpjax.sample(jax.random.key(2), MODEL, RELEASE, likelihood=far_below, **run)
+    with pytest.raises(ValueError, match="code of likelihood"):
+        dpjax.Posterior.concat([first, other])
+    assert "Normal" not in other.describe()
+    assert np.issubdtype(other.info["num_divergent"].dtype, np.integer)
+
+
+def test_divergences_of_thinned_draws_are_counted():
+    """Each step that diverges counts, of the three between draws; a share of them had the name of a number."""
+
+    def cliff(parameters):
+        return jnp.where(parameters["mean"] > 0, 0.0, -1e9)
+
+    run = {**FEW, "num_warmup": 10, "num_samples": 50}
+    posterior = dpjax.sample(KEY, MODEL, RELEASE, likelihood=cliff, thin=3, **run)
+    counts = posterior.info["num_divergent"]
+    assert counts.max() > 1
+    assert np.issubdtype(counts.dtype, np.integer)
+
+
+def test_a_normal_sum_of_an_unknown_number_is_continued(tmp_path):
+    """Nothing of the records is drawn for the checkpoint, of which an unknown number has none to draw."""
+    number = dpjax.UnknownCount(models.PoissonCount(2_000.0))
+    release = dpjax.Release([130.0], dpjax.Laplace(20.0), TOTAL, number)
+    run = {**FEW, "num_warmup": 10, "num_samples": 20, "checkpoint": tmp_path / "run.npz"}
+    whole, again = (dpjax.sample(KEY, MODEL, release, **run) for _ in range(2))
+    np.testing.assert_array_equal(whole.draws["num_records"], again.draws["num_records"])
+
+
 @pytest.mark.x32
 def test_a_likelihood_of_a_users_own_is_sampled():
     """Two group means behind a censored total, which no release has: against a grid by SciPy."""
@@ -68,6 +110,7 @@ def test_a_likelihood_of_a_users_own_is_sampled():
         ({"likelihood": lambda parameters: jnp.ones(2)}, r"likelihood: given a function that returns .*\[2\]"),
         ({"likelihood": dpjax.normal_sum(), "imputation": dpjax.imwg()}, "likelihood: given one beside an imputation"),
         ({"likelihood": dpjax.normal_sum}, "likelihood: given"),
+        ({"likelihood": lambda parameters: 0}, r"likelihood: given a function that returns int"),
     ],
 )
 def test_what_is_no_likelihood_is_refused_by_name(options, message):
@@ -75,9 +118,60 @@ def test_what_is_no_likelihood_is_refused_by_name(options, message):
         dpjax.sample(KEY, MODEL, RELEASE, **options)
 
 
-def test_a_normal_sum_draws_no_records():
-    with pytest.raises(ValueError, match="imputation: given normal_sum"):
-        dpjax.gibbs(MODEL, RELEASE, imputation=dpjax.normal_sum())
+LOCAL = dpjax.LocalRelease([1.0, 9.0, 3.0], dpjax.Gaussian(1.0), "y")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda choice: dpjax.gibbs(MODEL, RELEASE, imputation=choice),
+        lambda choice: dpjax.sampler_tests.sbc(KEY, MODEL, RELEASE, imputation=choice),
+        lambda choice: dpjax.sample_batch(KEY, MODEL, [RELEASE, RELEASE], imputation=choice),
+        lambda choice: dpjax.maximum_likelihood(KEY, MODEL, RELEASE, imputation=choice),
+        lambda choice: dpjax.maximum_likelihood(KEY, MODEL, LOCAL, imputation=choice),
+    ],
+)
+def test_a_normal_sum_draws_no_records(call):
+    """Where records are imputed, or summed out exactly, the choice was an AttributeError or changed nothing."""
+    with pytest.raises(ValueError, match="imputation: given"):
+        call(dpjax.normal_sum())
+
+
+@pytest.mark.parametrize(
+    ("model", "release"),
+    [
+        (MODEL, dpjax.LocalRelease([1.0, 9.0], dpjax.Gaussian(1.0), "y")),
+        (MODEL, dpjax.LocalRelease([1.0, 9.0, -3.0], dpjax.Gaussian(1.0), "y")),
+        (models.normal(models.NormalPrior(0.0, 10.0), variance=9.0), LOCAL),
+    ],
+)
+def test_the_marginal_likelihood_of_another_release_is_refused(model, release):
+    """Of another number, of another value, and of another model: draws would be of the posterior given that."""
+    with pytest.raises(ValueError, match="likelihood: given one of"):
+        dpjax.sample(KEY, MODEL, LOCAL, likelihood=dpjax.marginal_likelihood(model, release))
+
+
+@pytest.mark.parametrize("name", ["latent_noise", "latent_variances"])
+def test_parameters_with_the_names_of_latent_noise_are_refused(name):
+    """They would be taken for it; elsewhere they are parameters as any."""
+
+    def total(n, y=None):
+        mean = numpyro.sample(name, dist.Normal(0.0, 5.0))
+        with numpyro.plate("records", n):
+            numpyro.sample("y", dist.Normal(mean, 2.0), obs=y)
+
+    with pytest.raises(ValueError, match=f"model: given names .*{name}"):
+        dpjax.sample_clt(KEY, dpjax.from_numpyro(total, records="y", n=100), RELEASE)
+
+
+def test_a_users_own_function_says_nothing_of_an_unknown_number():
+    """New releases need one, and so do new records unless the user says how many."""
+    release = dpjax.Release([130.0], dpjax.Gaussian(20.0), TOTAL, dpjax.UnknownCount(models.PoissonCount(2_000.0)))
+    posterior = dpjax.sample(KEY, MODEL, release, likelihood=far_below, **FEW)
+    with pytest.raises(ValueError, match="posterior: given one by a likelihood"):
+        posterior.predict(KEY)
+    with pytest.raises(ValueError, match="n: given None"):
+        posterior.synthetic(KEY, 2)
 
 
 def test_many_records_of_an_unknown_number_are_summed_by_default_and_few_are_imputed():
@@ -141,3 +235,29 @@ def test_weights_by_the_normal_sum_are_those_of_a_sum_over_all_numbers():
     expected = np.logaddexp.reduce(stats.norm.logpdf(205.0, numbers, 8.0) + total - np.log(len(numbers)))
     assert abs(weighted.log_marginal_likelihood - expected) < 4 * weighted.log_marginal_likelihood_error
     assert sorted(weighted.draws) == ["mean", "num_records"]
+
+
+def test_chains_start_where_a_precise_count_is_far_from_the_prior():
+    """The slope of a density interpolated between whole numbers says nothing of how far away the count is."""
+    number, statistic = (
+        dpjax.UnknownCount(models.UniformCount(1_000, 2**31 - 10)),
+        statistics.stacked(statistics.count(), statistics.total("y", -10.0, 10.0)),
+    )
+    release = dpjax.Release([1e8, 1.2e8], dpjax.Laplace([3.0, 20.0]), statistic, number)
+    likelihood = dpjax.normal_sum().sum_out(MODEL, release)
+    starts = likelihood.find_starts(KEY, likelihood.extend(MODEL), 2)
+    np.testing.assert_allclose(starts.parameters["num_records"], 1e8, atol=100 if jax.config.jax_enable_x64 else 1e3)
+
+
+@pytest.mark.x32
+@pytest.mark.filterwarnings("ignore:The release has counts")
+def test_an_unknown_number_beyond_the_precision_of_real_numbers_is_refused():
+    """In float32 there is none between 10⁸ and the next number, and chains were hundreds of deviations off."""
+    release = dpjax.Release([1.2e8], dpjax.Gaussian(8.0), TOTAL, dpjax.UnknownCount(models.PoissonCount(1e8)))
+    likelihood = dpjax.normal_sum().sum_out(MODEL, release)
+    draws = {"mean": jnp.full((2, 50), 1.2), "num_records": jnp.full((2, 50), 10**8)}
+    if jax.config.jax_enable_x64:
+        assert "skewness" in likelihood.examine(KEY, draws)
+    else:
+        with pytest.raises(ValueError, match="release: given an unknown number"):
+            likelihood.examine(KEY, draws)

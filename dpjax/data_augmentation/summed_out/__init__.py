@@ -3,6 +3,7 @@
 from dpjax.data_augmentation.summed_out.contract import Likelihood, OwnLikelihood
 from dpjax.data_augmentation.summed_out.imputation import (
     SummedOut,
+    check_exact,
     preferred_sums,
     summed_out,
     summed_state,
@@ -21,6 +22,7 @@ __all__ = [
     "MarginalLikelihood",
     "OwnLikelihood",
     "SummedOut",
+    "check_exact",
     "marginal_likelihood",
     "preferred_sums",
     "sum_out",

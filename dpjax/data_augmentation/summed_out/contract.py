@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from dpjax._util.pytree import PyTree, static
 from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.release import PrivateRelease
 
 __all__ = ["Likelihood", "OwnLikelihood"]
 
@@ -46,6 +47,14 @@ class Likelihood(PyTree, abstract=True):
     def predicted(self) -> tuple[Model, Records, str] | None:
         """The model of the rows, what is known of these and their hidden field, where group effects are looked for."""
         return None
+
+    @property
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """The functions of a user's own that it consists of, by the argument's name: runs are told apart by them."""
+        return {}
+
+    def check_is_of(self, model: Model, release: PrivateRelease) -> None:
+        """Raise if it was made from another model or release than these, where that can be seen."""
 
     def build(self) -> Callable[[Parameters], Array]:
         """The function ``parameters -> []`` with what does not depend on the parameters computed once."""
@@ -117,6 +126,11 @@ class OwnLikelihood(Likelihood):
     """
 
     function: Callable[[Parameters], Array] = static()
+
+    @property
+    def functions(self) -> dict[str, Callable[..., Any]]:
+        """See `Likelihood`."""
+        return {"likelihood": self.function}
 
     def build(self) -> Callable[[Parameters], Array]:
         """The function itself."""

@@ -1,7 +1,7 @@
 """The choice to sum the records out, in place of imputing them."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
@@ -18,7 +18,7 @@ from dpjax.models.simulation import GibbsState, init_latent, parameter_shapes
 from dpjax.release import PrivateRelease
 from dpjax.release.unknown_count import check_number_known
 
-__all__ = ["SummedOut", "preferred_sums", "summed_out", "summed_state"]
+__all__ = ["SummedOut", "check_exact", "preferred_sums", "summed_out", "summed_state"]
 
 FEW_RECORDS = 50
 """Largest number of records that are imputed by default if the parameters have an exact update given them."""
@@ -46,6 +46,8 @@ class SummedOut:
 
     records: bool = False
 
+    is_exact: ClassVar[bool] = True
+
     def with_records(self, wanted: bool) -> Self:
         """The choice with records drawn, or not."""
         return replace(self, records=wanted)
@@ -69,6 +71,13 @@ class SummedOut:
             remedy = "Use dpjax.sample, or dpjax.imwg()."
             fail("imputation", "summed_out()", "one that imputes the records, as many releases run at once", remedy)
         return sum_out(model, release)
+
+
+def check_exact(imputation: Any) -> None:
+    """Raise if a choice stands for another likelihood than that of the records summed out, or imputed."""
+    if isinstance(imputation, SummedOut) and not imputation.is_exact:
+        remedy = "Use dpjax.sample(..., likelihood=dpjax.normal_sum()), or method='clt' of maximum_likelihood."
+        fail("imputation", repr(imputation), "one that imputes records, or sums them out exactly", remedy)
 
 
 def summed_state(plan: Any, parameters: Parameters, likelihood: Likelihood, key: Key | None = None) -> GibbsState:

@@ -103,6 +103,16 @@ class MarginalLikelihood(Likelihood, Printed):
         terms, weights = self.terms.build(self.model), self.weights
         return lambda parameters: jnp.sum(weights * terms(parameters))
 
+    def check_is_of(self, model: Model, release: PrivateRelease) -> None:
+        """See `Likelihood`: windows may be fitted to any parameters, so that of these the number alone is compared."""
+        remedy = "Pass dpjax.marginal_likelihood(model, release) of the same model and release."
+        if np.size(self.rows) != release.n:
+            given = f"one of {quantity(np.size(self.rows), 'record')}"
+            fail("likelihood", given, f"one of the release of {quantity(release.n, 'record')}", remedy)
+        made = sum_out(model, release)
+        if not (self.is_approximate or have_equal_arrays((self.model, self.terms), (made.model, made.terms))):
+            fail("likelihood", "one of another model or release", "one of these", remedy)
+
     @property
     def is_approximate(self) -> bool:
         """Whether the sums may leave something out."""
@@ -250,6 +260,14 @@ def obstacle_to_sums(model: Model, release: PrivateRelease) -> str:
     if has_closed_form(model, people) or (not groups and are_normal(model, people, others)):
         return ""
     return f"the hidden field{'s' if len(others) > 1 else ''} {', '.join(map(repr, others))}"
+
+
+def have_equal_arrays(one: Any, other: Any) -> bool:
+    """Whether two trees have equal arrays up to rounding, whatever the functions of their structure."""
+    leaves, others = ([np.asarray(leaf) for leaf in jax.tree.leaves(tree)] for tree in (one, other))
+    if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in others]:
+        return False
+    return all(np.allclose(a, b, rtol=1e-5, equal_nan=True) for a, b in zip(leaves, others, strict=True))
 
 
 def has_closed_form(model: Model, release: Microdata) -> bool:
