@@ -250,11 +250,12 @@ def choose_likelihood(
         fail("likelihood", given, "no choice of how records are imputed", "Leave imputation and interweave out.")
     whole = [name for name, x in parameter_shapes(model).items() if not jnp.issubdtype(x.dtype, jnp.floating)]
     if whole:
-        fail(
-            "likelihood", f"one of a model with parameters {whole} of whole numbers", "real ones", "Impute the records."
-        )
+        given = f"one of a model with parameters {whole} of whole numbers"
+        fail("likelihood", given, "real-valued parameters", "Leave it out.")
     if isinstance(choice, SummedOut):
         return choice, None
+    if not parameter_shapes(model):
+        fail("likelihood", "one of a model without parameters", "real-valued parameters", "Leave it out.")
     if isinstance(choice, Likelihood):
         choice.check_is_of(model, release)
         return SummedOut(), choice

@@ -103,8 +103,9 @@ def sample(
         The likelihood of the parameters alone, in place of imputed records: ``dpjax.normal_sum()``, what
         `dpjax.marginal_likelihood` returns, or a function ``parameters -> []`` of your own, which is the log-density of
         what was released. By default the sum is taken to be Normal if the number of records is unknown and 300 or more
-        are expected, as chains that impute them hardly mix. The posterior then says that it is approximate. Records are
-        imputed all the same if counts can stand for them, or one of the choices below is made.
+        are expected, as chains that impute them hardly mix. The posterior then says that it is approximate. They are
+        imputed all the same if counts can stand for them, or `imputation`, `interweave`, `refresh` or `collect` is
+        given.
     imputation
         See `dpjax.gibbs`. Here what is left open is possible too: ``soma("auto")``, ``pcn()``, and ``"auto"`` for the
         imputation that docs/choosing.md recommends for the release. By default counts stand for the records where these
@@ -186,7 +187,8 @@ def sample(
     collect, counts_allowed = read_collect(collect)
     check_run(key, num_chains, num_warmup, num_samples, thin, collect, progress)
     with Progress(progress) as bar, on_host():
-        if likelihood is None and all(choice is None for choice in (imputation, interweave, refresh, collect, initial)):
+        asks_for_records = any(choice is not None for choice in (imputation, interweave, refresh, collect))
+        if likelihood is None and not asks_for_records and not isinstance(initial, str):
             likelihood = default_likelihood(model, release)
         allowed: dict[str, Any] = {
             "allow_counts": counts_allowed,

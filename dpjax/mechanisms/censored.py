@@ -291,6 +291,8 @@ class PartitionSelection(Mechanism):
             fail("mechanism", name_of(self.mechanism), "a Censored mechanism", remedy, error=TypeError)
         if self.mechanism.lower is None:
             fail("mechanism", "one without a lower bound", "a Censored mechanism with one", remedy)
+        if self.mechanism.sums.within:
+            fail("mechanism", "one without noise", "a Censored mechanism with noise", remedy)
 
     def _words(self) -> str:
         """The noise, and that it is of positive sums only."""

@@ -73,14 +73,17 @@ def thresholded(only_present: bool) -> Callable[[Any], Any]:
 
 
 ADDITIVE, ROUNDED = {*REAL, *WHOLE}, {"Rounded", "Rounded odd"}
+WITHIN = {"Exact"}
+"""Numbers that are rounded or censored without noise are known within intervals."""
+
 CASES: dict[str, tuple[Callable[[Any], Any], set[str]]] = {
     "nothing": (lambda noise: noise, {*NOISES}),
-    "Rounded 3": (lambda noise: dpjax.Rounded(noise, 3.0), ADDITIVE),
-    "Rounded 2": (lambda noise: dpjax.Rounded(noise, 2.0), ADDITIVE),
-    "Censored below": (lambda noise: dpjax.Censored(noise, lower=0.0), {*ADDITIVE, *ROUNDED}),
-    "Censored above": (lambda noise: dpjax.Censored(noise, upper=2.0), {*ADDITIVE, "Rounded"}),
-    "Censored": (lambda noise: dpjax.Censored(noise, lower=0.0, upper=6.0), {*ADDITIVE, *ROUNDED}),
-    "Censored between": (lambda noise: dpjax.Censored(noise, lower=0.5), {*REAL}),
+    "Rounded 3": (lambda noise: dpjax.Rounded(noise, 3.0), ADDITIVE | WITHIN),
+    "Rounded 2": (lambda noise: dpjax.Rounded(noise, 2.0), ADDITIVE | WITHIN),
+    "Censored below": (lambda noise: dpjax.Censored(noise, lower=0.0), {*ADDITIVE, *ROUNDED, *WITHIN}),
+    "Censored above": (lambda noise: dpjax.Censored(noise, upper=2.0), {*ADDITIVE, "Rounded", *WITHIN}),
+    "Censored": (lambda noise: dpjax.Censored(noise, lower=0.0, upper=6.0), {*ADDITIVE, *ROUNDED, *WITHIN}),
+    "Censored between": (lambda noise: dpjax.Censored(noise, lower=0.5), {*REAL, *WITHIN}),
     "Truncated above": (lambda noise: Truncated(noise, upper=2.0), ADDITIVE),
     "Truncated between": (lambda noise: Truncated(noise, lower=0.5, upper=6.5), ADDITIVE),
     "PartitionSelection": (PartitionSelection, {*CENSORED}),
@@ -163,12 +166,23 @@ def check_outcomes(name: str, mechanism: Any, statistic: float) -> None:
     assert np.max(np.abs(z)) < MAX_Z, (name, np.max(np.abs(z)))
 
 
+def check_certain(mechanism: Any) -> None:
+    """Without noise one outcome is certain, and all others are impossible."""
+    for number in (0.3, 1.0, 7.0):
+        drawn = mechanism.sample(jax.random.key(1), jnp.array([number]))
+        assert mechanism.log_density(drawn, jnp.array([number])) == 0
+        other = drawn + 6.0 if isinstance(mechanism, dpjax.Rounded) else jnp.array([1.5])
+        assert mechanism.log_density(other, jnp.array([number])) == -np.inf
+
+
 @pytest.mark.x64
 @pytest.mark.parametrize("wrapper", CASES)
 def test_probabilities_of_all_outcomes_add_up_to_one(wrapper: str) -> None:
     wrap, possible = CASES[wrapper]
     for name, noise in NOISES.items():
-        if name in possible:
+        if name in possible & WITHIN:
+            check_certain(wrap(noise))
+        elif name in possible:
             check_outcomes(name, wrap(noise), 1.0 if as_mechanism(noise).integer_noise else 0.3)
         else:
             with pytest.raises((TypeError, ValueError), match=r"^(mechanism|noise|on_variance|lower|upper): given "):

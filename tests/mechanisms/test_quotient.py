@@ -73,7 +73,8 @@ def test_density(kind: tuple[str, str]) -> None:
         mechanism = Quotient(*(NOISES[name](scale) for name, scale in zip(kind, scales, strict=True)))
         computed.append(float(mechanism.log_density(jnp.array([value]), jnp.array(sums))))
     expected = [log_density(kind, *place) for place in PLACES]
-    np.testing.assert_allclose(computed, expected, rtol=2e-6 if FLOAT32 else 1e-10)
+    # Near 0 the rounding of a logarithm is that of the terms of which it is the sum.
+    np.testing.assert_allclose(computed, expected, rtol=2e-6 if FLOAT32 else 1e-10, atol=2e-6 if FLOAT32 else 0)
 
 
 @pytest.mark.x32
