@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from dpjax.base import Array, Key, Model, Parameters, Records, static
 from dpjax.models.same_records import SameRecords
 
-__all__ = ["SCALES", "SUMS", "with_noise"]
+__all__ = ["SCALES", "SUMS", "WithNoise", "with_noise"]
 
 SCALES, SUMS = "latent_variances", "latent_noise"
 """The names of the Normal scores of latent variances, and of latent noise, among the parameters."""

@@ -16,7 +16,7 @@ from dpjax.base import Array, Key, Model, Parameters, Records, static
 from dpjax.clt.accuracy import check_errors, choose_draws, measure_errors, measure_skewness, warn_of_skewness
 from dpjax.clt.density import CltProblem, build_problem, release_noise, simulate_variance
 from dpjax.clt.inputs import check_problem, default_points
-from dpjax.clt.latent import SCALES, SUMS, with_noise
+from dpjax.clt.latent import SCALES, SUMS, WithNoise, with_noise
 from dpjax.clt.moments import Source, is_small, make_points
 from dpjax.clt.number import with_place
 from dpjax.clt.starts import Starts, check_starts, find_starts, unravel_of
@@ -34,7 +34,6 @@ __all__ = ["ByNormalSum", "NormalSum", "normal_sum"]
 
 REFINEMENT = 2
 """How much finer the rule is that the quadrature is compared with."""
-
 
 MOST_SPACING = 1 / 8
 """Largest distance of neighbouring real numbers where there is a place between whole numbers."""
@@ -99,6 +98,8 @@ class NormalSum(Likelihood):
         search = find_starts if self.is_large else find_starts.unoptimized
         found = search(key, self.model, self.release, self.source, self.rules[0], self.simulated, num_chains)
         check_starts(found, self.release)
+        if not isinstance(model, WithNoise):
+            return found
         return widen.unoptimized(model, with_place(self.model, self.release), found, num_chains)
 
     def examine(self, key: Key, draws: Parameters) -> dict[str, Any]:

@@ -134,9 +134,12 @@ class Problem:
         """Draws [chain, draw, ...] without a likelihood's own numbers, but with what it draws given these."""
         if not self.has_own_likelihood:
             return draws
-        shape = np.shape(next(iter(draws.values())))[:2]
-        drawn = draw_given(self.model, self.swept_release, jax.random.split(key, shape), draws)
-        return self.given_parameters(draws) | jax.device_get(drawn)
+        split = partial(jax.random.split, num=np.shape(next(iter(draws.values())))[:2])
+        given = self.model, self.swept_release
+        # Mostly nothing is drawn, for which no program is compiled.
+        nothing = not draw_given.eval_shape(*given, jax.eval_shape(split, key), draws)
+        drawn = {} if nothing else jax.device_get(draw_given(*given, split(key), draws))
+        return self.given_parameters(draws) | drawn
 
     @property
     def num_imputed(self) -> int:

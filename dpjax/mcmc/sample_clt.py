@@ -66,8 +66,8 @@ def sample_clt(
         How many steps they are apart.
     num_points
         Points of the quadrature: a grid of about so many points up to three dimensions of noise, scrambled Sobol points
-        beyond, fixed by the key. By default 1,024, or 216 if the model knows the mean and only the covariance is left.
-        For a count it is how many whole numbers from 0 on are summed over, beyond which records should have no
+        beyond, the same for each key. By default 1,024, or 216 if the model knows the mean and only the covariance is
+        left. For a count it is how many whole numbers from 0 on are summed over, beyond which records should have no
         probability. Its error at draws of the posterior is measured against a finer rule.
     parameter_kernel
         How the parameters move; see `dpjax.gibbs`.
