@@ -162,8 +162,12 @@ def importance_sample(
             given = problem.model, release, problem.swept_release
             draws, log_weights, _, left_out = weigh_alone(key, *given, num_samples, bar)
             one_chain = {name: leaf[None] for name, leaf in draws.items()}
-            own = problem.own_draws(jax.random.fold_in(key, num_samples), one_chain)  # the draws have the numbers below
+            # The draws have the numbers below.
+            number_key, examine_key = (jax.random.fold_in(key, num_samples + place) for place in range(2))
+            own = problem.own_draws(number_key, one_chain)
             draws = {name: leaf[0] for name, leaf in own.items()}
+            if np.any(np.isfinite(log_weights)):
+                problem.examine(examine_key, {name: leaf[:, heaviest(log_weights)] for name, leaf in own.items()})
         elif (found := try_sum_out(model, release)) is not None:
             draws, log_weights, _, left_out = weigh_alone(key, model, release, found, num_samples, bar)
         else:
@@ -210,15 +214,19 @@ def weigh_alone(
             break
         if not np.any(np.isfinite(log_weights)):
             break
-        heavy = np.argsort(np.nan_to_num(-log_weights, nan=np.inf))[:NUM_LOOKED_AT]
-        heavy = heavy[log_weights[heavy] > np.max(log_weights[heavy]) - NEGLIGIBLE]
-        # As many for whatever weights, so that programs are the same.
-        some = {name: jnp.asarray(draws[name][np.resize(heavy, NUM_LOOKED_AT)]) for name in parameter_shapes(model)}
+        heavy = heaviest(log_weights)
+        some = {name: jnp.asarray(draws[name][heavy]) for name in parameter_shapes(model)}
         left_out = left_out_at(likelihood, some)
         if left_out <= MOST_LEFT_OUT or attempt == MOST_ATTEMPTS - 1:
             break
         likelihood = sum_out(model, release, some)
     return draws, log_weights, likelihood, left_out
+
+
+def heaviest(log_weights: np.ndarray) -> np.ndarray:
+    """The places of the draws that weigh most, as many for whatever weights, so that programs are the same."""
+    heavy = np.argsort(np.nan_to_num(-log_weights, nan=np.inf))[:NUM_LOOKED_AT]
+    return np.resize(heavy[log_weights[heavy] > np.max(log_weights[heavy]) - NEGLIGIBLE], NUM_LOOKED_AT)
 
 
 @partial(jit_model, static_argnames=("num_samples", "batch"))

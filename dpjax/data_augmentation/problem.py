@@ -43,6 +43,7 @@ from dpjax.data_augmentation.summed_out import (
 from dpjax.data_augmentation.summed_out.within import check_imputed
 from dpjax.data_augmentation.sweep import find_second_step
 from dpjax.models.checks import check_fit
+from dpjax.models.data_sets import NUMBER
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState, draw_state, parameter_shapes
 from dpjax.release import PrivateRelease
@@ -140,6 +141,11 @@ class Problem:
         nothing = not draw_given.eval_shape(*given, jax.eval_shape(split, key), draws)
         drawn = {} if nothing else jax.device_get(draw_given(*given, split(key), draws))
         return self.given_parameters(draws) | drawn
+
+    def examine(self, key: Key, draws: dict[str, np.ndarray]) -> dict[str, Any]:
+        """Reports of a likelihood on how good it is at its `own_draws`; an error if it is too coarse for them."""
+        names = (*parameter_shapes(self.given_model), NUMBER)
+        return self.swept_release.examine(key, {name: draws[name] for name in names if name in draws})
 
     @property
     def num_imputed(self) -> int:

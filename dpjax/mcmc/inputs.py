@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import jax
@@ -16,7 +17,7 @@ from dpjax.data_augmentation.summed_out import SummedOut
 from dpjax.mcmc.run import Collect
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters, check_prior
-from dpjax.models.simulation import GibbsState
+from dpjax.models.simulation import GibbsState, parameter_shapes
 from dpjax.release import PrivateRelease
 from dpjax.release.base import is_release
 from dpjax.release.unknown_count import expected_number, is_unknown
@@ -43,6 +44,25 @@ def read_collect(collect: Collect | Literal["counts"] | None) -> tuple[Collect |
     if isinstance(collect, str) and collect == COUNTS:
         return take_counts, True
     return collect, collect is None  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class OfGivenParameters:
+    """A function of a state without a likelihood's own numbers; equal where functions are, so that it compiles once."""
+
+    function: Collect
+    names: tuple[str, ...]
+
+    def __call__(self, state: GibbsState) -> Any:
+        """What the function returns."""
+        return self.function(state._replace(parameters={name: state.parameters[name] for name in self.names}))
+
+
+def collect_given(problem: Problem, collect: Collect | None) -> Collect | None:
+    """The function that collects, which sees the parameters of the model that the user gave."""
+    if collect is None or not problem.has_own_likelihood:
+        return collect
+    return OfGivenParameters(collect, tuple(parameter_shapes(problem.given_model)))
 
 
 def take_counts(state: GibbsState) -> Records:

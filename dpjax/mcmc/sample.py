@@ -25,7 +25,14 @@ from dpjax.mcmc.alone import SearchingRun, make_run_alone, warn_of_left_out
 from dpjax.mcmc.climb import standardised_effects
 from dpjax.mcmc.draws import accepted_per_proposal, drawn_of, fill_gaps
 from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
-from dpjax.mcmc.inputs import check_collect, check_initial, default_initial, default_likelihood, read_collect
+from dpjax.mcmc.inputs import (
+    check_collect,
+    check_initial,
+    collect_given,
+    default_initial,
+    default_likelihood,
+    read_collect,
+)
 from dpjax.mcmc.modes import warn_of_modes
 from dpjax.mcmc.run import Collect, PosteriorRun, has_check, make_schedule, split_key
 from dpjax.mcmc.starts import draw_large, equilibrate, starts_by, tune_by
@@ -38,9 +45,8 @@ from dpjax.mcmc.until import (
     how_it_ended,
     make_stopping_rule,
 )
-from dpjax.models.data_sets import NUMBER
 from dpjax.models.positions import check_derived
-from dpjax.models.simulation import free_numbers, parameter_shapes
+from dpjax.models.simulation import free_numbers
 from dpjax.posterior.posterior import Posterior
 from dpjax.release import PrivateRelease
 from dpjax.runtime.checkpoint import PeriodicCheckpoint, check_path
@@ -204,7 +210,7 @@ def sample(
         initial = None if asked and problem.plan.sums_out else initial  # these start at modes as it is
         mesh = choose_mesh(devices, num_chains)
         path = None if checkpoint is None else check_path(checkpoint, mesh)
-        given = {"collect": collect, "keys": split_key(key, num_chains), "mesh": mesh}
+        given = {"collect": collect_given(problem, collect), "keys": split_key(key, num_chains), "mesh": mesh}
         if problem.plan.sums_out:
             problem = with_refresh(problem, refresh)
             run: PosteriorRun = make_run_alone(problem, num_warmup, num_samples, thin, initial, **given)
@@ -212,7 +218,7 @@ def sample(
             schedule = make_schedule(num_warmup, num_samples, thin, tune=not asked)
             problem = move_noise(problem) if has_check(schedule) else problem
             run = PosteriorRun(problem=with_refresh(problem, refresh), schedule=schedule, **given)
-        check_collect(collect, run.state_shapes)
+        check_collect(run.collect, run.state_shapes)
         file = None if path is None else PeriodicCheckpoint(path, make_fingerprint(key, run, initial), mesh, run.pack)
         rule = make_stopping_rule(until, run, partial(assess_run, run.problem.model), began)
         with at_work(file):
@@ -306,8 +312,7 @@ def posterior_of_likelihood(problem: Problem, key: Key, fields: dict[str, Any]) 
         # It is a share of the steps since the last draw.
         fields["info"]["num_divergent"] = np.rint(info[DIVERGENT] * fields["settings"]["thin"]).astype(int)
         fields["info"]["num_integration_steps"] = info[STEPS]
-    own = {name: draws[name] for name in (*parameter_shapes(problem.given_model), NUMBER) if name in draws}
-    fields["info"] |= problem.swept_release.examine(examine_key, own)
+    fields["info"] |= problem.examine(examine_key, draws)
     is_normal = isinstance(problem.swept_release, NormalSum)
     return Posterior(
         model=problem.given_model,

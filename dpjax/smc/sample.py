@@ -140,7 +140,10 @@ def sample_smc(
         numbers, target = (num_islands, num_particles, num_sweeps), jnp.asarray(target_ess, float)
         draws, trace, left_out = run_until_sums_reach(problem, numbers, key, target, bar)
         # The islands have the numbers below.
-        draws = problem.own_draws(jax.random.fold_in(key, num_islands), draws)
+        number_key, examine_key = (jax.random.fold_in(key, num_islands + place) for place in range(2))
+        draws = problem.own_draws(number_key, draws)
+    if problem.has_own_likelihood:
+        problem.examine(examine_key, draws)
     combined = combine(draws, trace, num_sweeps)
     warn_of_room(problem.release, draws)
     warn_of_stuck(problem.given_model, draws)

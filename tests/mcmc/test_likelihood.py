@@ -18,14 +18,23 @@ RELEASE = dpjax.Release([130.0], dpjax.Laplace(20.0), TOTAL, 100)
 FEW = {"num_chains": 2, "num_warmup": 100, "num_samples": 200, "progress": False}
 
 
+def parameters_of(state):
+    """The parameters of a state."""
+    return state.parameters
+
+
 def test_the_normal_sum_is_continued_stopped_and_started_as_any_run(tmp_path):
-    """Checkpoints, `thin`, `initial` and `until` reach it; latent noise shows in no draw."""
-    whole = dpjax.sample_clt(KEY, MODEL, RELEASE, checkpoint=tmp_path / "run.npz", thin=2, **FEW)
-    again = dpjax.sample(
-        KEY, MODEL, RELEASE, likelihood=dpjax.normal_sum(), checkpoint=tmp_path / "run.npz", thin=2, **FEW
-    )
+    """Checkpoints, `thin`, `initial` and `until` reach it; latent noise shows in no draw, nor in what is collected."""
+    run = {"checkpoint": tmp_path / "run.npz", "thin": 2, **FEW}
+    whole = dpjax.sample_clt(KEY, MODEL, RELEASE, **run)
+    again = dpjax.sample(KEY, MODEL, RELEASE, likelihood=dpjax.normal_sum(), **run)
     np.testing.assert_array_equal(whole.draws["mean"], again.draws["mean"])
     assert list(whole.draws) == ["mean"]
+    run = {"checkpoint": tmp_path / "other.npz", "collect": parameters_of, **FEW}
+    once, twice = (dpjax.sample(KEY, MODEL, RELEASE, likelihood=dpjax.normal_sum(), **run) for _ in range(2))
+    for posterior in (once, twice):
+        assert list(posterior.collected) == ["mean"]
+        np.testing.assert_array_equal(posterior.collected["mean"], once.draws["mean"])
     with pytest.raises(ValueError, match="checkpoint"):
         dpjax.sample_clt(KEY, MODEL, RELEASE, num_points=64, checkpoint=tmp_path / "run.npz", thin=2, **FEW)
     started = dpjax.sample_clt(KEY, MODEL, RELEASE, initial={"mean": jnp.ones(2)}, until=dpjax.until(ess=10), **FEW)
@@ -157,6 +166,32 @@ def test_the_marginal_likelihood_of_another_release_is_refused(model, release):
         dpjax.sample(KEY, MODEL, LOCAL, likelihood=dpjax.marginal_likelihood(model, release))
 
 
+def counts(offset):
+    """A model of counts with a known offset."""
+
+    def model(offset=offset, y=None):
+        rate = numpyro.sample("rate", dist.Gamma(2.0, 0.1))
+        with numpyro.plate("weeks", 3):
+            numpyro.sample("y", dist.Poisson(rate * offset), obs=y)
+
+    return dpjax.from_numpyro(model, records="y", offset=offset)
+
+
+@pytest.mark.parametrize(
+    ("values", "offset", "noise"), [((12, 19, 15), 1.0, 2.0), ((12, 19, 16), 2.0, 2.0), ((12, 19, 16), 1.0, 3.0)]
+)
+def test_windows_of_another_release_are_refused(values, offset, noise):
+    """Of another value, covariate or noise. Windows fitted to other parameters of the same release are taken."""
+    ones = np.ones(3)
+    model, release = counts(ones), dpjax.LocalRelease([12, 19, 16], dpjax.DiscreteLaplace(2.0), "y")
+    other = dpjax.LocalRelease(values, dpjax.DiscreteLaplace(noise), "y")
+    made = dpjax.marginal_likelihood(counts(offset * ones), other)
+    with pytest.raises(ValueError, match="likelihood: given one of another"):
+        made.check_is_of(model, release)
+    for rate in (3.0, 60.0):
+        dpjax.marginal_likelihood(model, release, {"rate": jnp.full(4, rate)}).check_is_of(model, release)
+
+
 @pytest.mark.parametrize("name", ["latent_noise", "latent_variances"])
 def test_parameters_with_the_names_of_latent_noise_are_refused(name):
     """They would be taken for it; elsewhere they are parameters as any."""
@@ -242,6 +277,21 @@ def test_weights_by_the_normal_sum_are_those_of_a_sum_over_all_numbers():
     expected = np.logaddexp.reduce(stats.norm.logpdf(205.0, numbers, 8.0) + total - np.log(len(numbers)))
     assert abs(weighted.log_marginal_likelihood - expected) < 4 * weighted.log_marginal_likelihood_error
     assert sorted(weighted.draws) == ["mean", "num_records"]
+
+
+@pytest.mark.parametrize(
+    "sample",
+    [
+        lambda *given, **by: dpjax.sample_smc(*given, num_particles=50, num_islands=2, num_sweeps=1, **by),
+        lambda *given, **by: dpjax.importance_sample(*given, 100, **by),
+    ],
+)
+def test_a_sum_of_few_skewed_records_is_warned_of_by_weights_too(sample):
+    """The draws of `sample` alone were looked at."""
+    model = models.exponential(models.GammaPrior(2.0, 1.0))
+    release = dpjax.Release([3.0], dpjax.Gaussian(1.0), statistics.total("y"), 3)
+    with pytest.warns(UserWarning, match="skew"):
+        sample(KEY, model, release, likelihood=dpjax.normal_sum(), progress=False)
 
 
 @pytest.mark.x64

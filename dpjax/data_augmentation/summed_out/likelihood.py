@@ -104,13 +104,15 @@ class MarginalLikelihood(Likelihood, Printed):
         return lambda parameters: jnp.sum(weights * terms(parameters))
 
     def check_is_of(self, model: Model, release: PrivateRelease) -> None:
-        """See `Likelihood`: windows may be fitted to any parameters, so that of these the number alone is compared."""
+        """See `Likelihood`; windows may be fitted to any parameters, so that they need only agree where they meet."""
         remedy = "Pass dpjax.marginal_likelihood(model, release) of the same model and release."
         if np.size(self.rows) != release.n:
             given = f"one of {quantity(np.size(self.rows), 'record')}"
             fail("likelihood", given, f"one of the release of {quantity(release.n, 'record')}", remedy)
         made = sum_out(model, release)
-        if not (self.is_approximate or have_equal_arrays((self.model, self.terms), (made.model, made.terms))):
+        one, other = self.whole.terms, made.terms
+        alike = have_equal_arrays((self.model, self.rows), (made.model, made.rows))
+        if not (alike and (agree(one, other) if self.is_approximate else have_equal_arrays(one, other))):
             fail("likelihood", "one of another model or release", "one of these", remedy)
 
     @property
@@ -268,6 +270,17 @@ def have_equal_arrays(one: Any, other: Any) -> bool:
     if [leaf.shape for leaf in leaves] != [leaf.shape for leaf in others]:
         return False
     return all(np.allclose(a, b, rtol=1e-5, equal_nan=True) for a, b in zip(leaves, others, strict=True))
+
+
+def agree(one: Terms, other: Terms) -> bool:
+    """Whether windows know the same of records, and give numbers that both have the same density."""
+    if not (isinstance(one, Windows) and isinstance(other, Windows)):
+        return True
+    if not have_equal_arrays(*({**terms.known, terms.field: terms.seen} for terms in (one, other))):
+        return False
+    (keys, values), (others, expected) = one.listed, other.listed
+    _, here, there = np.intersect1d(keys, others, return_indices=True)
+    return np.allclose(values[here], expected[there], rtol=1e-4, atol=1e-4)
 
 
 def has_closed_form(model: Model, release: Microdata) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import logsumexp
 
 from dpjax._util.hoist import hoist
@@ -233,6 +234,14 @@ class Windows(Terms):
     def size(self) -> int:
         """The numbers of all windows."""
         return int(self.log_released.size)
+
+    @property
+    def listed(self) -> tuple[np.ndarray, np.ndarray]:
+        """A key of each row and number that is summed over, and the log-density of what was released given it."""
+        places, rows = np.nonzero(np.isfinite(np.asarray(self.log_released)))
+        number, stride = (np.asarray(leaf, float) for leaf in (self.numbers, self.stride))
+        keys = rows + len(stride) * number[places, rows]
+        return keys, np.asarray(self.log_released)[places, rows] - np.log(stride[rows])
 
     @property
     def length(self) -> int:
