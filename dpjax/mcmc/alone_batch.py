@@ -114,7 +114,8 @@ def climb_all(model: Model, likelihoods: MarginalLikelihood, keys: Key, num_chai
         place = jnp.argmax(jnp.nan_to_num(climbs.heights, nan=-jnp.inf))
         best = jax.tree.map(lambda leaf: leaf[place][None], climbs.ends)
         tuning = take_entry(look_around(model, given[0], prior, best).tuning, 0)
-        return Ascent(climbs.ends, climbs.heights, tuning, points_near(model, about_key, tuning, climbs.ends))
+        near = points_near(model, about_key, tuning, climbs.ends)
+        return Ascent(climbs.ends, climbs.heights, tuning._replace(noncentred=prior.noncentred), near)
 
     found: Ascent = jax.lax.map(climb, (likelihoods, keys))
     return found

@@ -32,7 +32,7 @@ from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import take_entry
 from dpjax.numerics.linear_algebra import factorize, product
 
-__all__ = ["Ascent", "fit_to", "settle"]
+__all__ = ["Ascent", "fit_to", "rescale_by", "settle"]
 
 NUM_CANDIDATES = 100
 """Draws from the prior among which a chain's climb begins."""
@@ -288,6 +288,20 @@ def rescale(model: Recentred, curvatures: Parameters, near: Parameters) -> Recen
     return replace(model, powers={name: jnp.asarray(share / (1 + share)) for name, share in known.items()})
 
 
+def rescale_by(model: Recentred, draws: Parameters) -> Recentred:
+    """The model with its effects on scales by draws [chain, draw, ...]: by how much of a standardised one they know."""
+    merged = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), draws)
+    variances = measure_variances.unoptimized(model, merged)
+    return rescale(model, {name: 1 / np.asarray(leaf) for name, leaf in variances.items()}, merged)
+
+
+@jit_model
+def measure_variances(model: Recentred, draws: Parameters) -> Parameters:
+    """The variances of the coordinates in which effects are standardised, over draws [draw, ...]."""
+    standard = standardised_effects(model)
+    return jax.tree.map(lambda leaf: jnp.var(leaf, axis=0), jax.vmap(standard.unconstrain)(draws))
+
+
 @jit_model
 def measure_slopes(model: Recentred, near: Parameters) -> dict[str, Array]:
     """The logarithms of the slopes of all effects at parameters [point, ...]: [point]."""
@@ -364,7 +378,9 @@ def settle(
         top = take_entry(look_around.unoptimized(problem.model, likelihood, prior, best), 0)
     places = np.arange(num_chains) % num
     starts = jax.tree.map(lambda leaf: leaf[places], climbs.ends) if initial is None else initial
-    return fit_to(problem, near), Ascent(starts, climbs.heights, top.tuning, near, others)
+    # With what the warm-up fits, too, so that the program stays the same.
+    tuning = top.tuning._replace(noncentred=prior.noncentred)
+    return fit_to(problem, near), Ascent(starts, climbs.heights, tuning, near, others)
 
 
 def fit_to(problem: Problem, parameters: Parameters) -> Problem:

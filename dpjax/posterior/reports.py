@@ -1,15 +1,15 @@
 """What a posterior says of itself: how its draws were made, and what is to be warned of."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.dependence import used_arguments
 from dpjax._util.pickles import is_missing
 from dpjax._util.words import quantity
-from dpjax.base import Model, Parameters
+from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters.kernels import HMC
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.records.parts import NUM_PARTS
@@ -24,6 +24,7 @@ from dpjax.diagnostics.warnings import (
     warn_of_poor_mixing,
     with_runs,
 )
+from dpjax.models.programs import jit_model
 from dpjax.models.recentred import standard_coordinates
 from dpjax.models.simulation import free_numbers, parameter_shapes
 
@@ -42,6 +43,9 @@ DIVERGENT, FEW_DIVERGENT = "_is_divergent", 0.001
 SMALLER_STEPS = (
     'Take smaller steps: parameter_kernel=dpjax.data_augmentation.parameter_kernel("nuts", target_acceptance=0.95).'
 )
+
+SAME_SLOPE = 1e-2
+"""Difference of slopes, relative to 1 and to themselves, up to which they are the same but for rounding."""
 
 FEW_ACCEPTED = 0.01
 """Share of accepted refreshes below which they are no search for other modes."""
@@ -160,7 +164,7 @@ def advise(posterior: "Posterior") -> str:
 
 def noncentred_advice(posterior: "Posterior") -> list[str]:
     """Which parameters have a prior that depends on others and move in no standardised coordinates; nothing if none."""
-    if is_missing(posterior.model):
+    if is_missing(posterior.model) or posterior.model.has("update"):
         return []
     return [
         f"The prior of {name} depends on {', '.join(others)}: write it non-centred, as a function of standard normals, "
@@ -170,25 +174,36 @@ def noncentred_advice(posterior: "Posterior") -> list[str]:
 
 
 def dependent_priors(model: Model) -> dict[str, list[str]]:
-    """Parameters [k] whose prior depends on others, with these, unless their coordinates depend on the others as well.
-
-    The traced programs of the slope of the prior and of the coordinates say so; nothing is computed.
-    """
-    shapes, found, standard = parameter_shapes(model), {}, standard_coordinates(model)
-    coordinates = jax.eval_shape(standard.unconstrain, shapes)
-    for name, shape in shapes.items():
-        if shape.size < 2 or not isinstance(coordinates, dict) or name not in coordinates:
-            continue
-
-        def slope(parameters: Parameters, name: str = name) -> Any:
-            return jax.grad(lambda own: model.log_prior(parameters | {name: own}))(parameters[name])
-
-        used = used_arguments(slope, shapes)
-        moved = used_arguments(lambda parameters, name=name: standard.unconstrain(parameters)[name], shapes)
-        others = [other for other in shapes if other != name and used[other] and not moved[other]]
-        if others:
+    """Parameters [k] whose prior depends on others, with these, also in standardised coordinates if there are any."""
+    shapes = parameter_shapes(model)
+    coordinates = jax.eval_shape(standard_coordinates(model).unconstrain, shapes)
+    if not all(jnp.issubdtype(leaf.dtype, jnp.floating) for leaf in jax.tree.leaves(coordinates)):
+        return {}
+    names, found = list(shapes), {}
+    slopes = jax.device_get(slopes_of_prior.unoptimized(model, jax.random.key(0)))
+    for name in names:
+        own = slopes[name]
+        differ = [not np.allclose(own[0], moved, rtol=SAME_SLOPE, atol=SAME_SLOPE, equal_nan=True) for moved in own[1:]]
+        others = [other for other, differs in zip(names, differ, strict=True) if differs and other != name]
+        if others and shapes[name].size > 1:
             found[name] = others
     return found
+
+
+@jit_model
+def slopes_of_prior(model: Model, key: Key) -> Parameters:
+    """The slopes of the prior along standardised coordinates at a draw, and where one of them is from another draw.
+
+    Of each parameter they are [1 + parameter, ...].
+    """
+    standard, (here_key, there_key) = standard_coordinates(model), jax.random.split(key)
+    here, there = (standard.unconstrain(model.sample_prior(one)) for one in (here_key, there_key))
+    places = [here, *(here | {name: there[name]} for name in parameter_shapes(model))]
+
+    def log_prior(coordinates: Parameters) -> Array:
+        return model.log_prior(standard.constrain(coordinates)) + standard.log_jacobian(coordinates)
+
+    return jax.lax.map(jax.grad(log_prior), jax.tree.map(lambda *leaves: jnp.stack(leaves), *places))
 
 
 def lacks_interweaving(posterior: "Posterior") -> bool:

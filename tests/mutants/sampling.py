@@ -100,6 +100,13 @@ MUTANTS = (
         ("mcmc/test_rates.py",),
     ),
     Mutant(
+        "Group effects move on their own scale however little the data know of them",
+        "mcmc/climb.py",
+        "jnp.asarray(share / (1 + share))",
+        "jnp.asarray((1 + share) / (1 + share))",
+        ("mcmc/test_scales.py",),
+    ),
+    Mutant(
         "A start of density zero is taken",
         "mcmc/starts.py",
         "return Candidate(state, found, jnp.where(found, score, nearness))",

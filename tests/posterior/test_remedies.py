@@ -35,6 +35,9 @@ def test_a_site_whose_prior_depends_on_another_is_named() -> None:
     grouped = dpjax.from_numpyro(effects, records="y", group=np.array([0, 0, 1, 1, 2, 2]))
     assert dependent_priors(grouped) == {}
     assert dependent_priors(dpjax.models.categorical(np.ones(3))) == {}
+    # The intercept of a formula is that at the means of the covariates.
+    known = {"dose": ["none", "low", "high"] * 2, "age": np.arange(6.0)}
+    assert dependent_priors(dpjax.models.formula("ill ~ dose + age", known, family="poisson")) == {}
 
 
 def test_the_remedy_names_the_site() -> None:

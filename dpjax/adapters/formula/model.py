@@ -28,7 +28,7 @@ from dpjax.adapters.numpyro.densities import ModelDensities
 from dpjax.adapters.numpyro.inspection import find_layout
 from dpjax.adapters.numpyro.model import NumPyroModel, find_facts
 from dpjax.adapters.numpyro.noncentred import Standardised
-from dpjax.base import Array, Model, Parameters
+from dpjax.base import Array, Model, NonCentred, Parameters
 from dpjax.models.checks import check_model
 from dpjax.posterior.saving import HasFileForm
 
@@ -173,6 +173,11 @@ class FormulaModel(NumPyroModel, HasFileForm):
     def standardised(self) -> Standardised:
         """The coordinates in which coefficients are standardised, and group effects halfway."""
         return Standardised(self.layout, self.facts.effects, tuple(term.name for term in self.design.groups))
+
+    @property
+    def noncentred(self) -> NonCentred:
+        """That of the program; without groups its coordinates are the model's own."""
+        return super().noncentred if self.design.groups else super().noncentred._replace(coordinates=None)
 
     def unconstrain(self, parameters: Parameters) -> Parameters:
         """From the parameters to standardised coordinates."""

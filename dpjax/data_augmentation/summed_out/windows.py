@@ -61,6 +61,12 @@ LARGEST = 1e300
 LEAST_GAIN = 0.9
 """Wider windows are tried while they leave out less than this share of what narrower ones do."""
 
+FEW_NUMBERS = 2**13
+"""Numbers in the windows of all records, of which a step of a chain hardly takes longer if they are more.
+
+With other lengths the windows of other keys, or of other releases, often have programs of their own.
+"""
+
 STEP = 8
 """Windows are as long as a multiple of it, so that programs for similar releases are the same."""
 
@@ -181,9 +187,10 @@ def measure(model: Model, terms: Terms, parameters: Parameters) -> Array:
 
 
 def length_of(sizes: np.ndarray) -> int:
-    """How long windows are of so many numbers: one of four lengths between powers of two, or a multiple of `STEP`."""
+    """How long windows are of so many numbers: of few in all a power of two, else one of four lengths between these."""
     width = int(np.max(sizes))
-    step = max(STEP, 2 ** (width.bit_length() - 3))
+    whole = 2 ** (width - 1).bit_length()
+    step = max(STEP, whole if whole * len(sizes) <= FEW_NUMBERS else whole // 8)
     return -(-width // step) * step
 
 

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from functools import partial
 from typing import Any
 
 import jax
@@ -13,6 +14,8 @@ from numpyro import distributions as dist
 from scipy import stats
 
 import dpjax
+from dpjax.data_augmentation.parameters import fit_to_prior
+from dpjax.data_augmentation.summed_out.windows import length_of
 from dpjax.models import formula
 
 N = 12
@@ -249,6 +252,21 @@ def test_categories_have_their_own_order_and_those_of_no_record_are_left_out():
         area = pd.Categorical(AREA, ["south", "west", "north"], ordered=ordered)
         model = formula("y ~ area + (1 | area)", DATA.assign(area=area), family="poisson")
         assert model.entry_labels({}) == {"area": (("north",),), "1|area": (("south", "north"),)}
+
+
+@pytest.mark.parametrize(("text", "is_own"), [("y ~ x + area", True), ("y ~ x + (1 | state)", False)])
+def test_without_groups_the_coordinates_of_both_steps_are_the_same(text, is_own):
+    """A second whitening by the warm-up's draws compiled the main program again, in a call that has one already."""
+    model = formula(text, DATA, family="poisson")
+    assert (model.noncentred.coordinates is None) == is_own
+    tuning = jax.eval_shape(partial(fit_to_prior, model=model), jax.eval_shape(jax.random.key, 0))
+    assert (tuning.noncentred is None) == is_own
+
+
+def test_windows_of_few_numbers_have_lengths_far_apart():
+    """Other keys give windows of other sizes, of which each length has a program of its own."""
+    assert {length_of(np.full(12, size)) for size in range(70, 129)} == {128}
+    assert {length_of(np.full(3_000, size)) for size in (70, 90, 110, 128)} == {80, 96, 112, 128}
 
 
 @pytest.mark.parametrize("module", ["pandas", "formulae"])
