@@ -284,7 +284,10 @@ def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None
     """The likelihood; windows of whole numbers are fitted to parameters [draw, ...] if any are given."""
     if found := obstacle_to_sums(model, release):
         expected = "values of single records, of which what is hidden can be listed"
-        fail("release", found, expected, "Impute the records: dpjax.sample(..., imputation=dpjax.imwg()).")
+        remedy = "Impute the records: dpjax.sample(..., imputation=dpjax.imwg())."
+        fail(
+            "release", found, expected, f"{remedy} Fields that are one state at several times are a dpjax.MarkovChain."
+        )
     return sum_freely(model, release, parameters)
 
 
