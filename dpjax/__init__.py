@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from dpjax.posterior import Posterior as Posterior
     from dpjax.posterior.prediction import sample_prior_predictive as sample_prior_predictive
     from dpjax.posterior.saving import load
+    from dpjax.posterior.synthetic import combine_synthetic as combine_synthetic
     from dpjax.release import (
         LocalRelease,
         Microdata,
@@ -122,6 +123,7 @@ else:
             ),
             "dpjax.posterior": "Posterior",
             "dpjax.posterior.prediction": "sample_prior_predictive",
+            "dpjax.posterior.synthetic": "combine_synthetic",
             "dpjax.release": (
                 "LocalRelease Microdata OwnRelease Release UnknownCount describe from_json joint "
                 "mechanism_from_published releases"

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import Distribution, GaussianRandomWalk, constraints
 
-from dpjax._util.validation import check_count, fail, is_traced
+from dpjax._util.validation import check_array, check_count, fail, is_traced, read_numbers
 from dpjax.adapters.numpyro.trace import SiteLayout, draw, trace_statements, unwrap
 from dpjax.base import Array, Key
 from dpjax.numerics.chains import HiddenNormals, HiddenStates, log_of
@@ -20,35 +20,35 @@ OFF = 1e-3
 
 
 class Chain(Distribution):
-    """A distribution of numbers [t] of which `rows` gives the sums, with chains side by side in a leading axis."""
+    """A distribution of numbers [t] of which `_rows` gives the sums, with chains side by side in a leading axis."""
 
     num_times: int
 
-    def rows(self) -> Any:
+    def _rows(self) -> Any:
         """The chain, with a leading axis [1] or [m] in place of the batch shape."""
         raise NotImplementedError
 
-    def unseen(self, number: int) -> tuple[Array, ...]:
+    def _unseen(self, number: int) -> tuple[Array, ...]:
         """What is seen [number, t, ...] of numbers of which nothing is seen."""
         raise NotImplementedError
 
-    def seen(self, values: Array) -> tuple[Array, ...]:
+    def _seen(self, values: Array) -> tuple[Array, ...]:
         """What is seen of numbers [m, t] that are known."""
         raise NotImplementedError
 
     def sample(self, key: Key, sample_shape: tuple[int, ...] = ()) -> Array:
         """Draws [*sample_shape, *batch_shape, t]."""
         shape = (*sample_shape, *self.batch_shape)
-        chain = jax.tree.map(lambda leaf: repeat_rows(leaf, prod(shape)), self.rows())
-        return chain.draw(key, *self.unseen(prod(shape))).reshape(*shape, self.num_times)
+        chain = jax.tree.map(lambda leaf: repeat_rows(leaf, prod(shape)), self._rows())
+        return chain.draw(key, *self._unseen(prod(shape))).reshape(*shape, self.num_times)
 
     def log_prob(self, value: Array, intermediates: Any = None) -> Array:
         """The log-density [...] of numbers [..., t]."""
         del intermediates
         shape = jnp.broadcast_shapes(jnp.shape(value)[:-1], self.batch_shape)
         flat = jnp.broadcast_to(jnp.asarray(value), (*shape, self.num_times)).reshape(-1, self.num_times)
-        chain = jax.tree.map(lambda leaf: repeat_rows(leaf, len(flat)), self.rows())
-        return chain.log_density(*self.seen(flat)).reshape(shape)
+        chain = jax.tree.map(lambda leaf: repeat_rows(leaf, len(flat)), self._rows())
+        return chain.log_density(*self._seen(flat)).reshape(shape)
 
 
 def repeat_rows(leaf: Array, number: int) -> Array:
@@ -92,34 +92,32 @@ class MarkovChain(Chain):
     pytree_aux_fields = ("num_times", "values")
     arg_constraints = {"initial": constraints.simplex}  # noqa: RUF012 - as NumPyro has it
 
-    def __init__(
-        self, initial: Any, transition: Any, num_times: int, *, values: Any = None, validate_args: bool | None = None
-    ) -> None:
-        self.initial, transition = jnp.asarray(initial, float), jnp.asarray(transition, float)
+    def __init__(self, initial: Any, transition: Any, num_times: int, *, values: Any = None) -> None:
+        self.initial, transition = as_floats("initial", initial), as_floats("transition", transition)
         self.num_times = check_count("num_times", num_times, "Pass the number of times.")
         check_tables(self.initial, transition, num_times)
         self.transition = transition if transition.ndim > 2 else transition[None]
         number = self.initial.shape[-1]
-        self.values = check_values(range(number) if values is None else values, number)
+        self.values = check_values(np.arange(number) if values is None else values, number)
         batch = jnp.broadcast_shapes(self.initial.shape[:-1], self.transition.shape[:-3])
-        super().__init__(batch, (num_times,), validate_args=validate_args)
+        super().__init__(batch, (num_times,))
 
     @property
     def support(self) -> Any:
         """Whole numbers from the least to the greatest value."""
         return constraints.independent(constraints.integer_interval(min(self.values), max(self.values)), 1)
 
-    def rows(self) -> HiddenStates:
+    def _rows(self) -> HiddenStates:
         """See `Chain`."""
         initial = self.initial.reshape(-1, self.initial.shape[-1])
         transition = self.transition.reshape(-1, *self.transition.shape[-3:])
         return HiddenStates(log_of(initial), log_of(transition), jnp.asarray(self.values)[None])
 
-    def unseen(self, number: int) -> tuple[Array]:
+    def _unseen(self, number: int) -> tuple[Array]:
         """See `Chain`."""
         return (jnp.zeros((number, self.num_times, len(self.values)), self.initial.dtype),)
 
-    def seen(self, values: Array) -> tuple[Array]:
+    def _seen(self, values: Array) -> tuple[Array]:
         """See `Chain`."""
         is_shown = values[..., None] == jnp.asarray(self.values)[None, None]
         return (jnp.where(is_shown, 0.0, -jnp.inf).astype(self.initial.dtype),)
@@ -175,29 +173,29 @@ class NormalChain(Chain):
         num_times: int,
         *,
         nugget: Any = 0.0,
-        validate_args: bool | None = None,
     ) -> None:
         self.num_times = check_count("num_times", num_times, "Pass the number of times.")
-        loc = jnp.asarray(loc, float)
+        loc = as_floats("loc", loc)
         if loc.ndim and loc.shape[-1] != num_times:
             fail("loc", f"shape {list(loc.shape)}", f"a last axis of {num_times} times", "Pass one for each time.")
         self.loc = jnp.broadcast_to(loc, (*loc.shape[:-1], num_times))
-        numbers = [jnp.asarray(one, float) for one in (coefficient, step, start, nugget)]
+        given = {"coefficient": coefficient, "step": step, "start": start, "nugget": nugget}
+        numbers = [as_floats(name, one, LIMITS.get(name)) for name, one in given.items()]
         batch = jnp.broadcast_shapes(self.loc.shape[:-1], *(one.shape for one in numbers))
         self.coefficient, self.step, self.start, self.nugget = numbers
-        super().__init__(batch, (num_times,), validate_args=validate_args)
+        super().__init__(batch, (num_times,))
 
-    def rows(self) -> HiddenNormals:
+    def _rows(self) -> HiddenNormals:
         """See `Chain`."""
         numbers = (jnp.ravel(one) for one in (self.start, self.coefficient, self.step, self.nugget))
         return HiddenNormals(self.loc.reshape(-1, self.num_times), *numbers)
 
-    def unseen(self, number: int) -> tuple[Array, Array]:
+    def _unseen(self, number: int) -> tuple[Array, Array]:
         """See `Chain`."""
         nothing = jnp.zeros((number, self.num_times), self.loc.dtype)
         return nothing, jnp.full_like(nothing, jnp.inf)
 
-    def seen(self, values: Array) -> tuple[Array, Array]:
+    def _seen(self, values: Array) -> tuple[Array, Array]:
         """See `Chain`."""
         return values, jnp.zeros_like(values)
 
@@ -208,7 +206,7 @@ def chain_of(distribution: Any) -> Any:
     if isinstance(inner, GaussianRandomWalk):
         scale, one = inner.scale, jnp.ones_like(inner.scale)
         inner = NormalChain(0.0, one, scale, scale, inner.num_steps)
-    return inner.rows() if isinstance(inner, Chain) else None
+    return inner._rows() if isinstance(inner, Chain) else None
 
 
 def is_chain(layout: SiteLayout) -> bool:
@@ -216,6 +214,20 @@ def is_chain(layout: SiteLayout) -> bool:
     statements = trace_statements(lambda key: layout.run(layout.size, draw(key)))
     found = [statement["fn"] for statement in statements if statement.get("name") in layout.fields]
     return not layout.known and len(found) == 1 and isinstance(unwrap(found[0]), (Chain, GaussianRandomWalk))
+
+
+LIMITS: dict[str, Any] = {
+    "step": (lambda array: array > 0, "positive numbers"),
+    "start": (lambda array: array > 0, "positive numbers"),
+    "nugget": (lambda array: array >= 0, "numbers that are not negative"),
+}
+
+
+def as_floats(name: str, value: Any, limit: Any = None) -> Array:
+    """Numbers as an array of floats; an error if they are known and not finite, or beyond a limit."""
+    accept, expected = limit or (np.isfinite, "finite numbers")
+    check_array(name, value, accept, expected, "Pass an array, or a parameter of the model.")
+    return jnp.asarray(value, float)
 
 
 def check_tables(initial: Array, transition: Array, num_times: int) -> None:
@@ -240,8 +252,9 @@ def check_tables(initial: Array, transition: Array, num_times: int) -> None:
 
 def check_values(values: Any, number: int) -> tuple[int, ...]:
     """The whole number that each state shows."""
-    array = np.asarray(values)
+    expected, remedy = f"whole numbers [{number}], one for each state", "Pass integers that are known."
+    array = read_numbers("values", values, expected, remedy)
     if array.shape != (number,) or array.dtype.kind not in "iub":
         given = f"{array.dtype}{list(array.shape)}"
-        fail("values", given, f"whole numbers [{number}], one for each state", "Pass integers that are known.")
+        fail("values", given, expected, remedy)
     return tuple(array.tolist())
