@@ -8,7 +8,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import dpjax
 
@@ -201,3 +201,54 @@ def test_a_series_behind_other_noise_is_not_summed_out():
     model = dpjax.from_numpyro(walk, "y")
     with pytest.raises(ValueError, match="a series of Normal numbers behind other noise than one Gaussian"):
         dpjax.marginal_likelihood(model, dpjax.LocalRelease(SEEN, dpjax.Laplace(1.0), "y"))
+
+
+SIZE, DAYS = 5, 9
+WELL, ILL = np.array([(s, i) for s in range(SIZE + 1) for i in range(SIZE + 1 - s)]).T
+DAILY = np.array([1, 2, 4, 3, 5, 2, 1, -1, 0])
+
+
+def binomial(number, total, probability):
+    """Binomial probabilities in JAX, of counts that are possible."""
+    ways = jnp.asarray(np.where((number >= 0) & (number <= total), special.comb(total, np.maximum(number, 0)), 0.0))
+    return ways * probability ** np.maximum(number, 0) * (1 - probability) ** np.maximum(total - number, 0)
+
+
+def ward(n, infected=None):
+    contacts = numpyro.sample("contacts", dist.LogNormal(0.0, 0.5))
+    recovery = numpyro.sample("recovery", dist.Beta(2.0, 4.0))
+    new = WELL[:, None] - WELL[None]
+    over = ILL[:, None] + new - ILL[None]
+    caught = 1 - jnp.exp(-contacts * (ILL / SIZE).astype(np.float32))[:, None]
+    transition = binomial(new, WELL[:, None] + 0 * new, caught) * binomial(over, ILL[:, None] + 0 * new, recovery)
+    start = np.where((WELL == SIZE - 1) & (ILL == 1), 1.0, 0.0)
+    with numpyro.plate("wards", n):
+        numpyro.sample("infected", dpjax.MarkovChain(start, transition, num_times=DAYS, values=ILL), obs=infected)
+
+
+@pytest.mark.usefixtures("as_numpyro_has_it")
+def test_an_epidemic_is_summed_out_as_by_forward_sums_over_its_pairs():
+    """Catches states that are told apart by what they show: people still susceptible are part of the state, too.
+
+    The forward sums are over dictionaries of pairs, with SciPy's probabilities.
+    """
+    scale, parameters = 1.5, {"contacts": 1.25, "recovery": 0.25}
+    with jax.numpy_dtype_promotion("standard"):
+        model = dpjax.from_numpyro(ward, "infected", n=1)
+        release = dpjax.LocalRelease(DAILY[None], dpjax.DiscreteLaplace(scale), "infected")
+        found = dpjax.marginal_likelihood(model, release)(parameters)
+    share = np.exp(-1 / scale)
+
+    def noise(value, count):
+        return (1 - share) / (1 + share) * share ** abs(value - count)
+
+    weights = {(SIZE - 1, 1): noise(DAILY[0], 1)}
+    for value in DAILY[1:]:
+        after: dict[tuple[int, int], float] = {}
+        for (s, i), weight in weights.items():
+            for new, over in product(range(s + 1), range(i + 1)):
+                chance = stats.binom.pmf(new, s, 1 - np.exp(-1.25 * i / SIZE)) * stats.binom.pmf(over, i, 0.25)
+                pair = (s - new, i + new - over)
+                after[pair] = after.get(pair, 0.0) + weight * chance * noise(value, pair[1])
+        weights = after
+    np.testing.assert_allclose(found, np.log(sum(weights.values())), rtol=1e-5)
