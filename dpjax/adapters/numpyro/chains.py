@@ -129,7 +129,8 @@ class NormalChain(Chain):
     For a record site of a model in NumPyro. Behind Gaussian noise the numbers are integrated out by Kalman's recursion,
     at a cost of t. They are ``loc + x + nugget * noise``. There x begins with the standard deviation `start`, and then
     becomes ``coefficient * x + step * noise``. With a coefficient of 1 that is a random walk, and with a nugget beside
-    it a local level.
+    it a local level. Behind other noise they are imputed one by one. It is then faster to have the series among
+    the parameters: see the guide on series and chains.
 
     Parameters
     ----------

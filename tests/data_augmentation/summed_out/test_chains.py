@@ -101,6 +101,20 @@ def test_hidden_states_are_summed_and_drawn_as_by_enumeration(name):
     np.testing.assert_allclose(model.log_density(PARAMETERS, {"state": jnp.asarray(records)}), expected, rtol=1e-5)
 
 
+def test_a_missed_visit_is_a_further_answer():
+    """Catches answers that are taken for states, of which there are fewer."""
+    matrix = np.array([[0.72, 0.18, 0.1], [0.18, 0.72, 0.1], [0.0, 0.0, 1.0]])
+    model, people = case("alike")
+    answers = np.array([[0, 2, 1, 0]])
+    release = dpjax.LocalRelease(answers, dpjax.RandomizedResponse(matrix=matrix), "state")
+    initial, transition, _ = people[0]
+    expected = 0.0
+    for path in product(range(2), repeat=4):
+        weight = initial[path[0]] * np.prod([transition[path[time], path[time + 1]] for time in range(3)])
+        expected += weight * np.prod([matrix[state, answer] for state, answer in zip(path, answers[0], strict=True)])
+    np.testing.assert_allclose(dpjax.marginal_likelihood(model, release)(PARAMETERS), np.log(expected), rtol=1e-5)
+
+
 def test_records_and_parameters_are_exchangeable_with_draws_given_the_release():
     """A joint-distribution test: catches sums or draws that are wrong together, as by a common wrong table.
 
