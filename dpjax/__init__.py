@@ -17,7 +17,12 @@ if TYPE_CHECKING:
         statistics,
     )
     from dpjax._util.jit import enable_compilation_cache as enable_compilation_cache
-    from dpjax.adapters.numpyro import from_numpyro, private_target as private_target
+    from dpjax.adapters.numpyro import (
+        MarkovChain as MarkovChain,
+        NormalChain as NormalChain,
+        from_numpyro,
+        private_target as private_target,
+    )
     from dpjax.base import Model
     from dpjax.clt import normal_sum as normal_sum
     from dpjax.comparison import compare as compare
@@ -71,6 +76,7 @@ if TYPE_CHECKING:
     from dpjax.posterior import Posterior as Posterior
     from dpjax.posterior.prediction import sample_prior_predictive as sample_prior_predictive
     from dpjax.posterior.saving import load
+    from dpjax.posterior.synthetic import combine_synthetic as combine_synthetic
     from dpjax.release import (
         LocalRelease,
         Microdata,
@@ -96,7 +102,7 @@ else:
             ),
             "dpjax._util.jit": "enable_compilation_cache",
             "dpjax.posterior.saving": "load",
-            "dpjax.adapters.numpyro": "from_numpyro private_target",
+            "dpjax.adapters.numpyro": "MarkovChain NormalChain from_numpyro private_target",
             "dpjax.base": "Model",
             "dpjax.clt": "normal_sum",
             "dpjax.comparison": "compare",
@@ -117,6 +123,7 @@ else:
             ),
             "dpjax.posterior": "Posterior",
             "dpjax.posterior.prediction": "sample_prior_predictive",
+            "dpjax.posterior.synthetic": "combine_synthetic",
             "dpjax.release": (
                 "LocalRelease Microdata OwnRelease Release UnknownCount describe from_json joint "
                 "mechanism_from_published releases"

@@ -249,10 +249,7 @@ class Model(Printed, PyTree, abstract=True):
         return NonCentred(lambda key, parameters, records: records, lambda parameters, noise: noise, self.log_density)
 
     def update_log_density(self, new: Parameters, parameters: Parameters, records: Records) -> Array:
-        """The normalised log-density [] of ``update(key, parameters, records)`` at ``new``.
-
-        With it coupled chains can meet in the parameters before they have met in every record.
-        """
+        """The normalised log-density [] of `update` at ``new``, by which coupled chains meet before all records do."""
         raise NotImplementedError
 
     def summarize(self, records: Records) -> Any:
@@ -380,6 +377,10 @@ class Model(Printed, PyTree, abstract=True):
         """The log-density [n] of records whose fields of these names lie between two ends [n], or are equal to both."""
         raise NotImplementedError
 
+    def chain_field(self, parameters: Parameters) -> Any:
+        """The sums along the one field if that is a chain in time: one of `dpjax.numerics.chains`, rows [1] or [n]."""
+        raise NotImplementedError
+
     def has(self, member: str) -> bool:
         """Whether the model has a member of its own, such as ``"update"``, and not the default."""
         return getattr(type(self), member) is not getattr(Model, member)
@@ -492,8 +493,7 @@ ImputationKernel = Callable[[Key, Latent, Parameters], tuple[Latent, ImputationI
 class Imputation(Protocol):
     """Builds a kernel for the records given the parameters and a release.
 
-    An imputation is hashable (a frozen dataclass or a module-level function), so that programs compiled
-    for it are reused.
+    It is hashable (a frozen dataclass or a module-level function), so that programs compiled for it are reused.
     """
 
     def __call__(self, model: Model, release: Any) -> ImputationKernel:

@@ -7,6 +7,7 @@ REFRESH = ("data_augmentation/test_refresh.py",)
 START = ("data_augmentation/records/test_perfect_start.py",)
 MICRODATA = ("release/test_microdata.py",)
 MOVES = ("data_augmentation/records/test_microdata.py",)
+CHAINS = ("numerics/test_chains.py",)
 SUMMED = ("data_augmentation/summed_out/test_likelihood.py",)
 
 MUTANTS = (
@@ -350,5 +351,26 @@ MUTANTS = (
         "predictor = predictor + at(design.offset, places)",
         "predictor = predictor + 0 * at(design.offset, places)",
         ("adapters/formula/test_formula.py",),
+    ),
+    Mutant(
+        "A hidden state is drawn by its forward weight",
+        "numerics/chains.py",
+        "select_indices((weights + into).T, uniform)",
+        "select_indices(weights.T, uniform)",
+        CHAINS,
+    ),
+    Mutant(
+        "A chain loses its initial distribution",
+        "numerics/chains.py",
+        "first = self.log_initial + seen[0]",
+        "first = jnp.zeros_like(self.log_initial) + seen[0]",
+        CHAINS,
+    ),
+    Mutant(
+        "What is missing of a series is read",
+        "numerics/chains.py",
+        "spread = jnp.where(is_seen, spread * noise / total, spread)",
+        "spread = spread * noise / total",
+        CHAINS,
     ),
 )

@@ -39,6 +39,7 @@ MODULES = {
 
 
 PARTS = {
+    "dpjax.adapters.numpyro": ["MarkovChain", "NormalChain"],
     "dpjax.clt": ["normal_sum"],
     "dpjax.comparison": ["compare"],
     "dpjax.data_augmentation": ["least_squares", "parameter_kernel"],
@@ -59,6 +60,7 @@ PARTS = {
         *("Staircase", "Tails", "Truncated", "Tulap", "VectorLaplace", "gaussian_scale", "laplace_scale", "zcdp_scale"),
     ],
     "dpjax.posterior": ["Posterior", "sample_prior_predictive"],
+    "dpjax.posterior.synthetic": ["combine_synthetic"],
     "dpjax.release": ["OwnRelease", "mechanism_from_published"],
     "dpjax.runtime": ["enable_compilation_cache"],
     "dpjax.sampler_tests": ["invariance_test", "sbc"],

@@ -16,6 +16,7 @@ from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import describe_array, fail, is_traced, name_of
 from dpjax.adapters.numpyro.argument_checks import check_arguments
 from dpjax.adapters.numpyro.arguments import values_of
+from dpjax.adapters.numpyro.chains import chain_of, is_chain
 from dpjax.adapters.numpyro.densities import ModelDensities, deterministic
 from dpjax.adapters.numpyro.inspection import inspect
 from dpjax.adapters.numpyro.mixed import Kinds, find_kinds, mixed_records
@@ -122,6 +123,8 @@ class ModelFacts(NamedTuple):
         Whether the only field is a count whose distribution all records share.
     is_normal
         Whether the records have one field, a single Normal variable.
+    is_chain
+        Whether they have one field, a chain in time.
     """
 
     exchangeable: bool
@@ -134,6 +137,7 @@ class ModelFacts(NamedTuple):
     count_field: str | None
     has_shared_counts: bool
     is_normal: bool
+    is_chain: bool
 
 
 def find_facts(densities: ModelDensities, exchangeable: bool, effects: tuple[str, ...] | None = None) -> ModelFacts:
@@ -150,6 +154,7 @@ def find_facts(densities: ModelDensities, exchangeable: bool, effects: tuple[str
         count_field=find_count_field(layout) if support is None else None,
         has_shared_counts=is_shared(layout),
         is_normal=is_normal(layout),
+        is_chain=is_chain(layout),
     )
 
 
@@ -228,6 +233,8 @@ class NumPyroModel(ModelDensities):
                 return self.is_tallied or self.facts.has_shared_counts
             case "normal_field":
                 return self.facts.is_normal
+            case "chain_field":
+                return self.facts.is_chain
             case "mixed":
                 return self.facts.kinds is not None
             case "noncentred":
@@ -290,19 +297,30 @@ class NumPyroModel(ModelDensities):
 
     def normal_field(self, parameters: Parameters) -> tuple[Array, Array]:
         """The mean and the standard deviation of the only field: [], or [n] if records differ."""
+        field = unwrap(self._distribution(parameters))
+        if self.exchangeable:
+            return first_number(field.loc), first_number(field.scale)
+        mean, scale = (
+            jnp.broadcast_to(jnp.asarray(moment, float), self.layout.size) for moment in (field.loc, field.scale)
+        )
+        return mean, scale
+
+    def chain_field(self, parameters: Parameters) -> Any:
+        """The sums along the only field, with one row if all records are alike."""
+        chain = chain_of(self._distribution(parameters))
+        return jax.tree.map(lambda leaf: leaf[:1], chain) if self.exchangeable else chain
+
+    def _distribution(self, parameters: Parameters) -> Any:
+        """The distribution of the only field of all records."""
         found: list[Any] = []
 
         def choose(name: str, distribution: Any) -> Array:
             if name in self.layout.fields:
-                found.append(unwrap(distribution))
+                found.append(distribution)
             return given(parameters, draw(jax.random.key(0)))(name, distribution)
 
         self.layout.run(self.layout.size, choose)
-        moments = found[0].loc, found[0].scale
-        if self.exchangeable:
-            return first_number(moments[0]), first_number(moments[1])
-        mean, scale = (jnp.broadcast_to(jnp.asarray(moment, float), self.layout.size) for moment in moments)
-        return mean, scale
+        return found[0]
 
 
 def first_number(values: Any) -> Array:

@@ -59,12 +59,14 @@ CENSORED = (LeftCensoredDistribution, RightCensoredDistribution, IntervalCensore
 REARRANGING = (IdentityTransform, PermuteTransform, ReshapeTransform)
 """Transforms by which no number changes."""
 
+SERIES = "A series in time is one record: its distribution is a dpjax.MarkovChain or a dpjax.NormalChain."
+
 STATEMENTS = {
     "param": ("an optimised parameter (numpyro.param)", "Give it a prior: numpyro.sample."),
     "mutable": ("mutable state", "Write the model as a function of its sample sites alone."),
     "control_flow": (
         "NumPyro's scan or cond",
-        "State the distribution of one record without it; a random walk of parameters is a GaussianRandomWalk.",
+        f"{SERIES} A random walk of parameters is a GaussianRandomWalk.",
     ),
     "prng_key": ("a random key (numpyro.prng_key)", "Draw everything random at sample sites, without handlers.block."),
 }
@@ -263,7 +265,7 @@ def check_record_sites(sites: dict[str, Any], fields: tuple[str, ...], takes_siz
                 f"the record site {name!r} inside {f'the plates {around}' if around else 'no plate'}",
                 "one plate, that of the records",
                 f"Put it in one numpyro.plate({'...'!r}, n), with effects[group] for those of groups; further axes of a"
-                " record belong in .to_event(). Parameters need names of their own.",
+                f" record belong in .to_event(). {SERIES} Parameters need names of their own.",
             )
     found = {max(stack, key=lambda plate: plate.dim) for stack in plates.values()}
     if len(found) != 1:
@@ -294,7 +296,7 @@ def check_parameters(sites: dict[str, Any], fields: tuple[str, ...]) -> None:
     """Raise for discrete parameters, and warn of priors whose draws underflow."""
     for name, site in sites.items():
         if name not in fields and site["fn"].support.is_discrete:
-            remedy = "Sum it out, for example by a mixture distribution; only records may be discrete."
+            remedy = f"Sum it out, for example by a mixture distribution; only records may be discrete. {SERIES}"
             refuse(f"the discrete parameter {name!r}", "continuous parameters", remedy)
         if name not in fields:
             for shape in small_shapes(unwrap(site["fn"])):
@@ -378,7 +380,8 @@ def check_independence(mixed: Array, density_of_mixed: Array) -> None:
         refuse(
             "records that depend on each other",
             "records independent given the parameters",
-            "Let the distribution of a record depend only on parameters, known covariates and its own fields.",
+            "Let the distribution of a record depend only on parameters, known covariates and its own fields. "
+            + SERIES,
         )
 
 

@@ -15,6 +15,7 @@ from dpjax._util.validation import fail
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.records.microdata import cross, hidden_fields, split_hidden
+from dpjax.data_augmentation.summed_out.chains import ChainField, obstacle_to_chain
 from dpjax.data_augmentation.summed_out.contract import Likelihood
 from dpjax.data_augmentation.summed_out.groups import GroupedTerms
 from dpjax.data_augmentation.summed_out.normal_fields import NormalFields, are_normal
@@ -192,7 +193,8 @@ def marginal_likelihood(
     For a release of values of single records, which are independent of each other given the parameters. What is hidden
     of a record has finitely many values, up to 1,024 combinations; or it is a whole number, summed over a window. Or it
     is a Normal number behind Laplace or Gaussian noise, or up to eight numbers that are Normal together, missing or
-    behind Gaussian noise. Or numbers are known within intervals, as those below a limit of detection.
+    behind Gaussian noise. Or numbers are known within intervals, as those below a limit of detection. Or it is a chain
+    in time, `dpjax.MarkovChain` or `dpjax.NormalChain`.
 
     Parameters
     ----------
@@ -259,6 +261,8 @@ def obstacle_to_sums(model: Model, release: PrivateRelease) -> str:
         return ""
     if model.count_field in others and len(hidden) == 1 and not people.exact:
         return ""
+    if model.has("chain_field"):
+        return obstacle_to_chain(model, people)
     if has_closed_form(model, people) or (not groups and are_normal(model, people, others)):
         return ""
     return f"the hidden field{'s' if len(others) > 1 else ''} {', '.join(map(repr, others))}"
@@ -293,7 +297,10 @@ def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None
     """The likelihood; windows of whole numbers are fitted to parameters [draw, ...] if any are given."""
     if found := obstacle_to_sums(model, release):
         expected = "values of single records, of which what is hidden can be listed"
-        fail("release", found, expected, "Impute the records: dpjax.sample(..., imputation=dpjax.imwg()).")
+        remedy = "Impute the records: dpjax.sample(..., imputation=dpjax.imwg())."
+        fail(
+            "release", found, expected, f"{remedy} Fields that are one state at several times are a dpjax.MarkovChain."
+        )
     return sum_freely(model, release, parameters)
 
 
@@ -377,6 +384,8 @@ def make_terms(
     if not others:
         values = reduce(cross, groups) if groups else {}
         return finish(Listed(known, values, release.log_densities_of_support(values).T))
+    if model.has("chain_field"):
+        return finish(ChainField(known, release, next(iter(others))))
     if has_closed_form(model, release):
         ((key, field),) = release.fields.items()
         return NormalField(known, field, ~release.missing.get(key, jnp.zeros(release.n, bool)))

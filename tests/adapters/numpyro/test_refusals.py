@@ -167,6 +167,53 @@ REFUSED = {
 }
 
 
+def scanned(n: int = 4) -> None:
+    def step(before: Any, _: Any) -> Any:
+        with numpyro.plate("records", n):
+            state = numpyro.sample("y", dist.Bernoulli(0.1 + 0.8 * before))
+        return state, None
+
+    scan(step, jnp.zeros(n, int), None, length=5)
+
+
+def unrolled() -> None:
+    state = 0
+    for day in range(3):
+        state = numpyro.sample(f"x{day}", dist.Bernoulli(0.1 + 0.8 * state))
+
+
+def days_in_a_plate(mean: Any) -> None:
+    x = numpyro.sample("x", dist.Bernoulli(0.3))
+    numpyro.sample("y", dist.Bernoulli(0.1 + 0.8 * jnp.roll(x, 1)))
+
+
+def long_unrolled(mean: Any) -> None:
+    state = 0
+    for day in range(12):
+        state = numpyro.sample(f"x{day}", dist.Bernoulli(0.1 + 0.8 * state))
+
+
+SERIES = {
+    "scan": lambda: dpjax.from_numpyro(scanned, ["y"]),
+    "sites in no plate": lambda: dpjax.from_numpyro(unrolled, ["x0", "x1", "x2"]),
+    "one of them taken for a parameter": lambda: dpjax.from_numpyro(
+        before_plate(lambda: numpyro.sample("x", dist.Bernoulli(0.5))), ["y"]
+    ),
+    "days as records": lambda: dpjax.from_numpyro(plated(days_in_a_plate), ["x", "y"]),
+    "too many sites": lambda: dpjax.marginal_likelihood(
+        dpjax.from_numpyro(plated(long_unrolled), [f"x{day}" for day in range(12)]),
+        dpjax.LocalRelease({f"x{day}": ([1] * 4, dpjax.RandomizedResponse(0.8, 2)) for day in range(12)}),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SERIES)
+def test_what_is_said_of_a_series_leads_to_what_works(case: str) -> None:
+    """Catches advice that ends at the next refusal, such as a plate around sites that depend on each other."""
+    with pytest.raises(ValueError, match="MarkovChain"):
+        SERIES[case]()
+
+
 @pytest.mark.parametrize("case", REFUSED)
 def test_refusals_say_what_and_why(case: str) -> None:
     model, records, error, words = REFUSED[case]
