@@ -15,6 +15,7 @@ from dpjax._util.validation import fail
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.records.microdata import cross, hidden_fields, split_hidden
+from dpjax.data_augmentation.summed_out.binomial_field import BinomialField, is_binomial
 from dpjax.data_augmentation.summed_out.contract import Likelihood
 from dpjax.data_augmentation.summed_out.groups import GroupedTerms
 from dpjax.data_augmentation.summed_out.normal_fields import NormalFields, are_normal
@@ -250,6 +251,8 @@ def obstacle_to_sums(model: Model, release: PrivateRelease) -> str:
     groups, others = split_hidden(model, people, hidden)
     if people.summed is not None and isinstance(found := totals_beside(model, people), str):
         return found
+    if people.summed is None and closed_form(model, people):
+        return ""
     combinations = int(np.prod([leading_size(group) for group in groups]))
     if combinations > MAX_COMBINATIONS:
         return f"{combinations} combinations of the hidden values of a record"
@@ -257,7 +260,7 @@ def obstacle_to_sums(model: Model, release: PrivateRelease) -> str:
         return ""
     if model.count_field in others and len(hidden) == 1 and not people.exact:
         return ""
-    if has_closed_form(model, people) or (not groups and are_normal(model, people, others)):
+    if not groups and are_normal(model, people, others):
         return ""
     return f"the hidden field{'s' if len(others) > 1 else ''} {', '.join(map(repr, others))}"
 
@@ -270,10 +273,14 @@ def have_equal_arrays(one: Any, other: Any) -> bool:
     return all(np.allclose(a, b, rtol=1e-5, equal_nan=True) for a, b in zip(leaves, others, strict=True))
 
 
-def has_closed_form(model: Model, release: Microdata) -> bool:
-    """Whether the only field is Normal behind noise with which its sum has a closed form."""
-    channels = [field.channel for field in release.fields.values()]
-    return model.has("normal_field") and len(channels) == 1 and draws_latent_normal(channels[0])
+def closed_form(model: Model, release: Microdata) -> type[NormalField] | type[BinomialField] | None:
+    """The closed form of a Normal field behind such noise, or of a Binomial one of whose persons bits are added up."""
+    if len(release.fields) != 1:
+        return None
+    (field,) = release.fields.values()
+    if model.has("normal_field") and draws_latent_normal(field.channel):
+        return NormalField
+    return BinomialField if is_binomial(model, field) else None
 
 
 def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None = None) -> MarginalLikelihood:
@@ -361,12 +368,13 @@ def make_terms(
     known = release.hold(draw_records.unoptimized(model, release.n))
     hidden = hidden_fields(model, release)
     groups, others = split_hidden(model, release, hidden)
+    form = None if gapless else closed_form(model, release)
+    if form is not None:
+        ((key, field),) = release.fields.items()
+        return form(known, field, ~release.missing.get(key, jnp.zeros(release.n, bool)))
     if not others:
         values = reduce(cross, groups) if groups else {}
         return finish(Listed(known, values, release.log_densities_of_support(values).T))
-    if has_closed_form(model, release):
-        ((key, field),) = release.fields.items()
-        return NormalField(known, field, ~release.missing.get(key, jnp.zeros(release.n, bool)))
     if model.count_field not in others:
         return NormalFields(known, release, tuple(others))
     (name,) = others
