@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         statistics,
     )
     from dpjax._util.jit import enable_compilation_cache as enable_compilation_cache
-    from dpjax.adapters.numpyro import from_numpyro, private_target as private_target
+    from dpjax.adapters.numpyro import from_numpyro, private_target as private_target, unknown as unknown
     from dpjax.base import Model
     from dpjax.clt import normal_sum as normal_sum
     from dpjax.comparison import compare as compare
@@ -96,7 +96,7 @@ else:
             ),
             "dpjax._util.jit": "enable_compilation_cache",
             "dpjax.posterior.saving": "load",
-            "dpjax.adapters.numpyro": "from_numpyro private_target",
+            "dpjax.adapters.numpyro": "from_numpyro private_target unknown",
             "dpjax.base": "Model",
             "dpjax.clt": "normal_sum",
             "dpjax.comparison": "compare",

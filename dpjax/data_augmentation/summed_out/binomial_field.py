@@ -4,6 +4,7 @@ A person who counts with probability p reports a 1 with probability flip + (keep
 do is Binomial, whatever the count, and no sum over counts is needed. Its cost does not depend on the number of persons.
 """
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from dpjax.data_augmentation.summed_out.terms import Terms
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics.counts import binomial_log_probability, draw_binomial
+from dpjax.release import Microdata
 from dpjax.release.fields import FieldValues
 
 __all__ = ["BinomialField", "is_binomial"]
@@ -41,6 +43,10 @@ class BinomialField(Terms):
     def hidden_field(self) -> str:
         """See `Terms`."""
         return self.released.field
+
+    def through(self, release: Microdata) -> "BinomialField":
+        """See `Terms`."""
+        return replace(self, released=next(iter(release.fields.values())))
 
     def build(self, model: Model) -> Any:
         """See `Terms`."""

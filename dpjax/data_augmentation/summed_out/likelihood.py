@@ -24,15 +24,16 @@ from dpjax.data_augmentation.summed_out.tabulated import TabulatedWindows, as_do
 from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, NotSummableError, Terms, Windows
 from dpjax.data_augmentation.summed_out.totals import GroupTotals, check_straight, find_totals, limited
 from dpjax.data_augmentation.summed_out.trees import with_totals
+from dpjax.data_augmentation.summed_out.unknown_noise import UnknownNoise, extended, windows_through
 from dpjax.data_augmentation.summed_out.windows import first_windows, fit_windows, thin_windows
 from dpjax.data_augmentation.summed_out.within import fields_within, hold_within
 from dpjax.mechanisms.base import draws_latent_normal
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters
 from dpjax.models.programs import as_number, jit_model
-from dpjax.models.simulation import draw_position
+from dpjax.models.simulation import draw_parameters, draw_position
 from dpjax.models.within import KnownWithin
-from dpjax.numerics import leading_size
+from dpjax.numerics import leading_size, take_entry
 from dpjax.release import Microdata, PrivateRelease
 
 __all__ = [
@@ -53,6 +54,9 @@ LARGE = 2**12
 
 LEFT_OUT = "left_out"
 """The report on what windows left out."""
+
+NUM_NOISES = 16
+"""At how many parameters windows reach as far as noise that is not known."""
 
 FITTED = 1e-10
 """What windows may leave out at the parameters to which they are fitted, so that there is a margin for others."""
@@ -283,12 +287,39 @@ def closed_form(model: Model, release: Microdata) -> type[NormalField] | type[Bi
     return BinomialField if is_binomial(model, field) else None
 
 
-def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None = None) -> MarginalLikelihood:
+def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None = None) -> Any:
     """The likelihood; windows of whole numbers are fitted to parameters [draw, ...] if any are given."""
+    if release.is_estimated:
+        return sum_out_estimated(model, release, parameters)
     if found := obstacle_to_sums(model, release):
         expected = "values of single records, of which what is hidden can be listed"
         fail("release", found, expected, "Impute the records: dpjax.sample(..., imputation=dpjax.imwg()).")
     return sum_freely(model, release, parameters)
+
+
+def sum_out_estimated(model: Model, release: Any, parameters: Parameters | None) -> UnknownNoise:
+    """The likelihood of the parameters and of the numbers of the noise, which are parameters, too.
+
+    Windows of whole numbers reach as far as the noise at any of some parameters [draw, ...], by default of the prior.
+    """
+    if parameters is None:
+        parameters = draw_parameters.unoptimized(jax.random.key(0), extended(model, release), NUM_NOISES)
+    number = len(jax.tree.leaves(parameters)[0])
+    some = [take_entry(parameters, place) for place in range(0, number, -(-number // NUM_NOISES))]
+    known = release.at(some[0])
+    check_fit(model, known)
+    if found := obstacle_to_sums(model, known):
+        expected = "known noise, or values of single records, of which what is hidden can be listed"
+        fail("release", f"noise that is not known before {found}", expected, "Pass the numbers of the noise.")
+    if within := sorted(set(release.unknown_fields) & set(fields_within(model, known))):
+        given = f"intervals of {within[0]!r} that depend on numbers that are not known"
+        fail("release", given, "known ends of intervals", "Pass the numbers of that mechanism.")
+    alike = group_records(*hold_within(model, known))
+    terms = make_terms(alike.model, alike.release, None)
+    if isinstance(terms, Windows):
+        rows = [release.with_channels(alike.release, one) for one in some]
+        terms = windows_through(alike.model, rows, terms.field, terms.known)
+    return UnknownNoise(as_likelihood(alike, terms), alike.release, release)
 
 
 def try_sum_out(model: Model, release: PrivateRelease) -> MarginalLikelihood | None:
@@ -406,7 +437,7 @@ def in_words(left_out: float) -> str:
 
 def thin(likelihood: MarginalLikelihood, parameters: Parameters) -> MarginalLikelihood:
     """The likelihood by fewer numbers of its windows, where that is as good at parameters [draw, ...]."""
-    if not isinstance(likelihood.terms, Windows):
+    if not isinstance(likelihood, MarginalLikelihood) or not isinstance(likelihood.terms, Windows):
         return likelihood
     return replace(likelihood, terms=thin_windows(likelihood.model, likelihood.terms, parameters))
 
