@@ -352,6 +352,8 @@ def sum_out_each(model: Model, releases: Sequence[Any], parameters: Sequence[Par
     parameters
         Parameters [draw, ...] of each release, to which windows of whole numbers are fitted; None for none.
     """
+    if any(release.is_estimated for release in releases):
+        fail("releases", "noise that is not known", "one release at a time", "Use dpjax.sample for each.")
     people = [release.microdata for release in releases]
     if any(each.summed is not None for each in people):
         remedy = "Use dpjax.sample for each, or impute the records: imputation=dpjax.imwg()."

@@ -6,6 +6,7 @@ hold all that the noise leaves at any of some parameters: draws from the prior f
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import jax
@@ -13,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import fail
-from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.base import Array, Coordinates, Key, Model, NonCentred, Parameters, Records
 from dpjax.data_augmentation.summed_out.contract import Likelihood
 from dpjax.data_augmentation.summed_out.released_density import WindowEnds
 from dpjax.data_augmentation.summed_out.terms import Windows
@@ -46,10 +47,6 @@ class WithNumbers(SameRecords):
         """The parameters without these numbers."""
         return {name: leaf for name, leaf in parameters.items() if name not in self.priors}
 
-    def of_numbers(self, apply: Callable[[Any, Any], Any], parameters: Parameters) -> Parameters:
-        """What a function returns of each prior and its number."""
-        return {name: apply(prior, parameters[name]) for name, prior in self.priors.items()}
-
     def sample_prior(self, key: Key) -> Parameters:
         """A draw from the prior."""
         own_key, *keys = jax.random.split(key, 1 + len(self.priors))
@@ -58,23 +55,47 @@ class WithNumbers(SameRecords):
 
     def log_prior(self, parameters: Parameters) -> Array:
         """The log-density [] of the prior."""
-        terms = self.of_numbers(lambda prior, number: prior.log_density(number), parameters)
-        return self.model.log_prior(self.own_parameters(parameters)) + sum(terms.values())
+        terms = [prior.log_density(parameters[name]) for name, prior in self.priors.items()]
+        return self.model.log_prior(self.own_parameters(parameters)) + sum(terms)
 
     def unconstrain(self, parameters: Parameters) -> Parameters:
         """From parameters to unconstrained numbers."""
-        own = self.of_numbers(lambda prior, number: prior.unconstrain(number), parameters)
-        return self.model.unconstrain(self.own_parameters(parameters)) | own
+        return self.beside(self.model).unconstrain(parameters)
 
     def constrain(self, unconstrained: Parameters) -> Parameters:
         """Its inverse."""
-        own = self.of_numbers(lambda prior, number: prior.constrain(number), unconstrained)
-        return self.model.constrain(self.own_parameters(unconstrained)) | own
+        return self.beside(self.model).constrain(unconstrained)
 
     def log_jacobian(self, unconstrained: Parameters) -> Array:
         """The log-determinant [] of `constrain`."""
-        terms = self.of_numbers(lambda prior, number: prior.log_jacobian(number), unconstrained)
-        return self.model.log_jacobian(self.own_parameters(unconstrained)) + sum(terms.values())
+        return self.beside(self.model).log_jacobian(unconstrained)
+
+    def beside(self, own: Any) -> Coordinates:
+        """Coordinates of the parameters of the other model, with those of the numbers."""
+
+        def join(member: str, parameters: Parameters) -> tuple[Any, Parameters]:
+            numbers = {name: getattr(prior, member)(parameters[name]) for name, prior in self.priors.items()}
+            return getattr(own, member)(self.own_parameters(parameters)), numbers
+
+        def merge(member: str, parameters: Parameters) -> Parameters:
+            others, numbers = join(member, parameters)
+            return others | numbers
+
+        def add(unconstrained: Parameters) -> Array:
+            others, numbers = join("log_jacobian", unconstrained)
+            return jnp.asarray(others + sum(numbers.values()))
+
+        return Coordinates(partial(merge, "unconstrain"), partial(merge, "constrain"), add)
+
+    @property
+    def noncentred(self) -> NonCentred:
+        """That of the other model, in whose coordinates group effects are standardised."""
+        form = self.model.noncentred
+        return form if form.coordinates is None else form._replace(coordinates=self.beside(form.coordinates))
+
+    def has(self, member: str) -> bool:
+        """Whether the other model has such a form."""
+        return self.model.has(member) if member == "noncentred" else super().has(member)
 
     def derived(self, parameters: Parameters) -> Parameters:
         """The quantities that the other model derives."""
@@ -121,8 +142,9 @@ class UnknownNoise(Likelihood):
 
     @property
     def predicted(self) -> Any:
-        """See `Likelihood`."""
-        return self.marginal.predicted
+        """See `Likelihood`; with the numbers of the noise among the parameters of the rows, too."""
+        found = self.marginal.predicted
+        return None if found is None else (extended(found[0], self.noise), *found[1:])
 
     @property
     def functions(self) -> dict[str, Callable[..., Any]]:

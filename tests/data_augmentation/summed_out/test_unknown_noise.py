@@ -10,6 +10,7 @@ from scipy import special, stats
 
 import dpjax
 from dpjax import models
+from dpjax.mcmc.climb import recentre
 from dpjax.mechanisms import ReportSums
 from tests.adapters.numpyro.conftest import _ranks_and_types_may_differ
 
@@ -141,6 +142,23 @@ def test_the_posterior_of_a_mean_and_an_error_is_that_of_a_grid():
     assert "Numbers of the noise are estimated: tau" in str(found.summary())
 
 
+def by_groups(y=None):
+    level = numpyro.sample("level", dist.Normal(2.0, 1.0))
+    spread = numpyro.sample("spread", dist.HalfNormal(1.0))
+    with numpyro.plate("groups", 2):
+        effect = numpyro.sample("effect", dist.Normal(0.0, spread))
+    with numpyro.plate("units", 3):
+        numpyro.sample("y", dist.Poisson(jnp.exp(level + effect[jnp.array([0, 0, 1])])), obs=y)
+
+
+def test_group_effects_are_found_beside_numbers_of_the_noise():
+    """They were looked for with the parameters of the model alone, so that a run ended in an error of JAX."""
+    model = dpjax.from_numpyro(by_groups, ["y"])
+    likelihood = dpjax.marginal_likelihood(model, whole_noise()[1])
+    found = recentre(likelihood.extend(model), likelihood)
+    assert list(found.powers) == ["effect"]
+
+
 def test_what_is_estimated_is_said():
     """In the text of the release."""
     words = dpjax.describe(laboratory()[1])
@@ -172,6 +190,10 @@ REFUSED = {
     "maximum likelihood": (
         lambda: dpjax.maximum_likelihood(jax.random.key(0), NORMAL, laboratory()[1]),
         "release: given noise that is not known",
+    ),
+    "several releases at once": (
+        lambda: dpjax.sample_batch(jax.random.key(0), NORMAL, [laboratory()[1]] * 2),
+        "releases?: given noise that is not known",
     ),
     "a sum": (
         lambda: dpjax.Release([3.0], dpjax.Laplace(tau()), dpjax.statistics.total("y", 0, 1), n=5),
