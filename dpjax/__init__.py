@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         NormalChain as NormalChain,
         from_numpyro,
         private_target as private_target,
+        unknown as unknown,
     )
     from dpjax.base import Model
     from dpjax.clt import normal_sum as normal_sum
@@ -102,7 +103,7 @@ else:
             ),
             "dpjax._util.jit": "enable_compilation_cache",
             "dpjax.posterior.saving": "load",
-            "dpjax.adapters.numpyro": "MarkovChain NormalChain from_numpyro private_target",
+            "dpjax.adapters.numpyro": "MarkovChain NormalChain from_numpyro private_target unknown",
             "dpjax.base": "Model",
             "dpjax.clt": "normal_sum",
             "dpjax.comparison": "compare",

@@ -163,9 +163,7 @@ class ConjugateCounts(NamedTuple):
 
 
 class MixedRecords(NamedTuple):
-    """Records with discrete fields among continuous ones, written by the scores of these and the levels of those.
-
-    Sums over all levels at each point of the scores are smooth in the parameters.
+    """Records with discrete fields among continuous ones, by scores at which sums over all levels are smooth.
 
     Attributes
     ----------
@@ -355,6 +353,10 @@ class Model(Printed, PyTree, abstract=True):
         """Mean and standard deviation, [] or [n], if the one field is Normal given the parameters."""
         raise NotImplementedError
 
+    def binomial_field(self, parameters: Parameters) -> tuple[Array, Array]:
+        """Number of trials and probability, [] or [n], if the one field is Binomial given the parameters."""
+        raise NotImplementedError
+
     @property
     def mixed(self) -> MixedRecords:
         """The records by scores and levels, if discrete fields stand among continuous ones. For `dpjax.sample_clt`."""
@@ -446,12 +448,9 @@ class Latent(NamedTuple):
 
     Examples
     --------
-    >>> import dpjax, jax
-    >>> model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
-    >>> release = dpjax.Release([12.0], dpjax.Laplace(8.0), dpjax.statistics.total("y", -10.0, 10.0), n=10)
-    >>> latent = dpjax.impute(model, release, {"mean": 1.0}).init({"y": jax.numpy.ones(10)})
-    >>> float(latent.statistic[0])
-    10.0
+    >>> from dpjax.base import Latent
+    >>> Latent(records={"y": [1.0, 2.0]}, statistic=[3.0], log_density=-1.5).statistic
+    [3.0]
     """
 
     records: Records

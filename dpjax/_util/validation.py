@@ -92,6 +92,9 @@ def read_numbers(argument: str, value: Any, expected: str, remedy: str) -> np.nd
     """The numbers of a concrete `value`, or an error if it holds anything else."""
     if isinstance(value, (bool, np.bool_)):
         fail(argument, f"{value} of type bool", expected, remedy, error=TypeError)
+    for number in jax.tree.leaves(value) if isinstance(value, (list, tuple)) else ():
+        if hasattr(number, "refuse"):  # a number that is not known, of which an array would be known
+            number.refuse()
     if np.ma.is_masked(value):
         fail(argument, "an array with masked entries", expected, "Leave them out: masks are ignored.")
     try:

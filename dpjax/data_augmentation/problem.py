@@ -127,8 +127,9 @@ class Problem:
         return {} if self.likelihood is None else self.likelihood.functions
 
     def given_parameters(self, parameters: Parameters) -> Parameters:
-        """Parameters without the numbers that a likelihood has of its own."""
+        """Parameters without the numbers that a likelihood has of its own, and does not report."""
         own = parameter_shapes(self.model).keys() - parameter_shapes(self.given_model).keys()
+        own -= set(self.swept_release.reported)
         return {name: leaf for name, leaf in parameters.items() if name not in own}
 
     def own_draws(self, key: Key, draws: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

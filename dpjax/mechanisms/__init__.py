@@ -17,6 +17,7 @@ from dpjax.mechanisms.censored import Censored, PartitionSelection
 from dpjax.mechanisms.coarsened import Coarsened
 from dpjax.mechanisms.composite import Independent
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
+from dpjax.mechanisms.heaped import Heaped
 from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
 from dpjax.mechanisms.interval_quantile import IntervalQuantile
 from dpjax.mechanisms.kept_zeros import KeptZeros
@@ -56,6 +57,7 @@ __all__ = [
     "ExponentialMechanism",
     "Gaussian",
     "HaarWavelet",
+    "Heaped",
     "Independent",
     "IntervalQuantile",
     "KNormLinf",

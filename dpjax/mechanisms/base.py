@@ -21,6 +21,7 @@ from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import AddedNoise, Tails
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole, none_whole
 from dpjax.mechanisms.promises import NO_NOISE, Promise, Promised, ProtectedSums, Unpromised
+from dpjax.mechanisms.unknown import unknown_numbers
 from dpjax.numerics.next_floats import next_below, where_near
 
 __all__ = [
@@ -433,6 +434,8 @@ def noise_and_value(scale: Any, value: np.ndarray) -> tuple[float, float]:
 
 def as_floating(value: Any) -> Array:
     """The value as a floating array: integers take the default float dtype, floats keep theirs."""
+    for number in unknown_numbers(value) if isinstance(value, (float, list, tuple)) else ():
+        number.refuse()
     array = jnp.asarray(value)
     return array if jnp.issubdtype(array.dtype, jnp.floating) else array.astype(jnp.result_type(float))
 

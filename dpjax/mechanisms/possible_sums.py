@@ -61,6 +61,9 @@ class PossibleSums(NamedTuple):
     num_records
         The number of records that the distribution is of, which must be the release's; None if it is of any. Where each
         record is a unit of several persons, it is their number [] or [n], which must be the model's.
+    report_probabilities
+        The probabilities of a 1 of a person who counts, and of any other, if the value is how many of `num_records`
+        persons reported a 1, each one bit and independently given who counts; else None.
     log_density_by_bin
         ``(value, counts, n) -> [m]``: what each bin adds to the log-density of values [k] in [0, 1], given its count
         [m] of n records. For a value whose log-density, given the counts of equal bins, is a sum over the bins.
@@ -84,4 +87,5 @@ class PossibleSums(NamedTuple):
     whole: Callable[[int], tuple[slice, ...]] = none_whole
     categories: int | None = None
     num_records: Array | int | None = None
+    report_probabilities: tuple[Array | float, Array | float] | None = None
     log_density_by_bin: Callable[[Array, Array, Array], Array] | None = None

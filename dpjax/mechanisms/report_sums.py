@@ -68,6 +68,9 @@ class ReportSums(Mechanism):
     person are given what is true of the person. For permanent bits it is a sum over all numbers of them that are 1, for
     which there may be 1,024 persons at most.
 
+    A count that is Binomial given the parameters, of the same n persons, has sums of one report each that are Binomial,
+    too. Then nothing is summed over, whatever n is.
+
     Examples
     --------
     >>> from dpjax.mechanisms.report_sums import ReportSums
@@ -110,7 +113,9 @@ class ReportSums(Mechanism):
     @property
     def sums(self) -> PossibleSums:
         """Counts of n persons, which are near their unbiased estimates."""
-        return PossibleSums(near=self._estimates, largest=self._largest, whole=all_whole, num_records=self.n)
+        own = self._probabilities if self.reports == 1 else None
+        near, largest = self._estimates, self._largest
+        return PossibleSums(near=near, largest=largest, whole=all_whole, num_records=self.n, report_probabilities=own)
 
     def _words(self) -> str:
         """Both probabilities."""

@@ -182,13 +182,13 @@ def check_elementwise(model: Model, parameters: Any, unconstrained: Any) -> None
 
 
 def check_field(model: Model, parameters: Any) -> None:
-    """Check the functions `normal_field` and `derived`."""
-    if model.has("normal_field"):
-        moments = trace(model, "normal_field", parameters)
-        shapes = [shape_of(moment) for moment in moments] if isinstance(moments, tuple) else []
+    """Check the functions `normal_field`, `binomial_field` and `derived`."""
+    expected = {"normal_field": "(mean [], standard deviation [])", "binomial_field": "(trials [], probability [])"}
+    for member in filter(model.has, expected):
+        numbers = trace(model, member, parameters)
+        shapes = [shape_of(number) for number in numbers] if isinstance(numbers, tuple) else []
         if shapes not in ([()] * 2, [(model.num_records,)] * 2):
-            expected = "(mean [], standard deviation [])"
-            mismatch("normal_field", show(moments), expected, "Return a tuple of two numbers.")
+            mismatch(member, show(numbers), expected[member], "Return a tuple of two numbers.")
     check_dict("derived", trace(model, "derived", parameters), "derived quantities")
 
 

@@ -15,6 +15,7 @@ from dpjax.models.law_moves import LawState, record_numbers
 from dpjax.models.programs import jit_model
 from dpjax.models.unconstrained import to_vector
 from dpjax.numerics import leading_size
+from dpjax.numerics.counts import binomial_log_probability
 
 __all__ = ["check_identities", "rounding"]
 
@@ -75,6 +76,7 @@ IDENTITIES = {
     "noncentred.sums": Identity("sums", "those of noncentred.records", "Compare the two."),
     "log_likelihood": Identity("densities", "the sum of log_density over the records", "Compare it with log_density."),
     "normal_field": Identity("log-densities", "those of log_density", "Compare it with log_density."),
+    "binomial_field": Identity("log-densities", "those of log_density", "Compare it with log_density."),
     "conjugate": Identity(
         "log p(parameters, records), less their median,",
         "log_prior plus the sum of log_density, up to a constant",
@@ -135,6 +137,10 @@ def compute_at(key: Key, model: Model, state: LawState) -> dict[str, list[Pair]]
         mean, scale = model.normal_field(parameters)
         (field,) = jax.tree.leaves(records)
         found["normal_field"] = [(norm.logpdf(field, mean, scale), density)]
+    if model.has("binomial_field"):
+        (field,) = jax.tree.leaves(records)
+        of_counts_alone = binomial_log_probability(field, *model.binomial_field(parameters))
+        found["binomial_field"] = [(of_counts_alone, density)]
     if model.has("conjugate") and is_short(support := model.domain()):
         by_counts = of_counts(model.conjugate(), places_of(support, records), parameters)
         found["conjugate"] = [(by_counts, prior + jnp.sum(density))]

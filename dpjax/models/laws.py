@@ -44,7 +44,8 @@ def check(key: Key, model: Model) -> dict[str, float]:
 
     Compared are ``sample_prior`` and ``log_prior``, ``sample_records`` and ``log_density``, and what the model has of
     ``update``, ``update_log_density``, ``noncentred``, ``constrain`` and ``log_jacobian``, ``support``, ``summarize``
-    and ``log_likelihood``, ``normal_field``, and ``conjugate``. It takes seconds. Call it once for a model of your own.
+    and ``log_likelihood``, ``normal_field``, ``binomial_field``, and ``conjugate``. It takes seconds. Call it once for
+    a model of your own.
 
     Parameters
     ----------

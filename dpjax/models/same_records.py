@@ -45,9 +45,13 @@ class SameRecords(Model, abstract=True):
         return self.model.count_field
 
     def has(self, member: str) -> bool:
-        """Whether the only field is Normal as that of the other model is, too."""
-        return super().has(member) and (member != "normal_field" or self.model.has(member))
+        """Whether the only field is Normal or Binomial as that of the other model is, too."""
+        return super().has(member) and (member not in ("normal_field", "binomial_field") or self.model.has(member))
 
     def normal_field(self, parameters: Parameters) -> tuple[Array, Array]:
         """The mean and standard deviation of the only field."""
         return self.model.normal_field(self.own_parameters(parameters))
+
+    def binomial_field(self, parameters: Parameters) -> tuple[Array, Array]:
+        """The number of trials and the probability of the only field."""
+        return self.model.binomial_field(self.own_parameters(parameters))

@@ -188,7 +188,7 @@ class Posterior(Printed, Pictures, Saved):
         """
         shown = transformed(self.draws, {} if transform is None else transform)
         figures = {name: summarize(draws, quantiles) for name, draws in shown.items()}
-        table = tabulate(figures, APPROXIMATE if self.approximate else "", self.labels)
+        table = tabulate(figures, APPROXIMATE if self.approximate else self.release.remark, self.labels)
         warn_of(self, table)
         return (table if names is None else table.take(names)).choose(columns)
 

@@ -64,6 +64,14 @@ class PrivateRelease(Protocol):
     def is_noisy_sum(self) -> bool:
         """Whether `observed` [d] less the summed statistic [d] of the confidential records is the mechanism's noise."""
 
+    @property
+    def is_estimated(self) -> bool:
+        """Whether numbers of the noise are not known, but estimated with the parameters."""
+
+    @property
+    def remark(self) -> str:
+        """What summaries say of draws that follow from it; empty for nothing."""
+
     def hold(self, records: Records) -> Records:
         """The records [n] with all that is known of them exactly in its place."""
 

@@ -13,6 +13,7 @@ from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.composite import temper_mechanism
 from dpjax.release import json
 from dpjax.release.base import OwnRelease
+from dpjax.release.estimated import EstimatedNoise, is_unknown
 from dpjax.release.fields import FieldValues
 from dpjax.release.levels import in_words
 from dpjax.release.microdata import Microdata
@@ -66,7 +67,11 @@ class LocalRelease(FieldValues, OwnRelease):
     def __new__(
         cls, values: Any, channel: Any = None, field: str = "cell", *, levels: Any = None, missing: Any = None
     ) -> Any:
-        """A release of one field, or `Microdata` of several."""
+        """A release of one field, or `Microdata` of several; with noise that is not known `EstimatedNoise`."""
+        if not isinstance(values, dict) and is_unknown(channel):
+            return EstimatedNoise.of_fields({field: (values, channel, levels)}, missing)
+        if isinstance(values, dict) and channel is None and any(map(has_unknown_noise, values.values())):
+            return EstimatedNoise.of_fields(values, missing)
         if not isinstance(values, dict):
             if missing is not None:
                 remedy = "Pass LocalRelease({field: (values, channel)}, missing={field: mask})."
@@ -177,3 +182,8 @@ class LocalRelease(FieldValues, OwnRelease):
         values = json.decode_numbers("values", content["values"])
         channel = json.decode_mechanism(content["channel"])
         return cls(values, channel, content["field"], levels=content["levels"])
+
+
+def has_unknown_noise(given: Any) -> bool:
+    """Whether the values of a field have a channel that is not known."""
+    return isinstance(given, tuple) and len(given) > 1 and is_unknown(given[1])

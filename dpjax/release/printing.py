@@ -16,6 +16,16 @@ class Described(Printed):
     """A release whose `repr` is a few lines, and what is so of most releases."""
 
     @property
+    def is_estimated(self) -> bool:
+        """Whether numbers of the noise are not known, but estimated with the parameters."""
+        return False
+
+    @property
+    def remark(self) -> str:
+        """What summaries say of draws that follow from it; nothing by default."""
+        return ""
+
+    @property
     def exact(self) -> dict[str, Any]:
         """Those of the fields that are known exactly, or in part: none."""
         return {}

@@ -201,6 +201,8 @@ CELL_SUM = {"value": [2.0, 1.0], "statistic": CELLS}
 OWN: dict[str, dict[str, Any]] = {
     "dpjax.mechanisms.CellKeys": {"transition": ((1.0,),)},
     "dpjax.mechanisms.Coarsened": {"published": [0.0, 3.0, 3.0]},
+    "dpjax.mechanisms.Heaped": {"probabilities": 0.3, "steps": 5},
+    "dpjax.adapters.numpyro.unknown": {"name": "tau", "prior": dpjax.models.GammaPrior(2.0, 1.0)},
     "dpjax.mechanisms.Modulo": {"mechanism": dpjax.DiscreteLaplace(1.0), "modulus": 5},
     "dpjax.mechanisms.ReportSums": {"keep": 0.75, "flip": 0.25, "n": 3},
     "dpjax.mechanisms.SumOf": {"mechanisms": (dpjax.Laplace(1.0),)},

@@ -339,6 +339,20 @@ MUTANTS = (
         ("data_augmentation/summed_out/test_normal_fields.py",),
     ),
     Mutant(
+        "Noise that is not known stays at a draw from its prior",
+        "data_augmentation/summed_out/unknown_noise.py",
+        "self.noise.with_channels(self.people, parameters)",
+        "self.people",
+        ("data_augmentation/summed_out/test_unknown_noise.py",),
+    ),
+    Mutant(
+        "Persons who do not count report no 1",
+        "data_augmentation/summed_out/binomial_field.py",
+        "flip + (keep - flip) * probability, self",
+        "0 * flip + keep * probability, self",
+        ("data_augmentation/summed_out/test_binomial_field.py",),
+    ),
+    Mutant(
         "Equations that are known well are eliminated last",
         "numerics/pivoted.py",
         "first = is_largest(jnp.abs(column))",

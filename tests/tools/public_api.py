@@ -39,7 +39,7 @@ MODULES = {
 
 
 PARTS = {
-    "dpjax.adapters.numpyro": ["MarkovChain", "NormalChain"],
+    "dpjax.adapters.numpyro": ["MarkovChain", "NormalChain", "unknown"],
     "dpjax.clt": ["normal_sum"],
     "dpjax.comparison": ["compare"],
     "dpjax.data_augmentation": ["least_squares", "parameter_kernel"],

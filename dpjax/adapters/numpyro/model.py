@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from numpyro.distributions import Distribution, Normal
+from numpyro.distributions import BinomialLogits, BinomialProbs, Distribution, Normal
 
 from dpjax._util.dependence import depends_on
 from dpjax._util.pytree import static
@@ -121,10 +121,10 @@ class ModelFacts(NamedTuple):
         The name of the only field, if that is an integer whose values are not listed.
     has_shared_counts
         Whether the only field is a count whose distribution all records share.
-    is_normal
-        Whether the records have one field, a single Normal variable.
     is_chain
-        Whether they have one field, a chain in time.
+        Whether the records have one field, a chain in time.
+    own_field
+        The member that has the numbers of the distribution of the only field, such as ``normal_field``; or None.
     """
 
     exchangeable: bool
@@ -136,8 +136,8 @@ class ModelFacts(NamedTuple):
     kinds: Kinds | None
     count_field: str | None
     has_shared_counts: bool
-    is_normal: bool
     is_chain: bool
+    own_field: str | None
 
 
 def find_facts(densities: ModelDensities, exchangeable: bool, effects: tuple[str, ...] | None = None) -> ModelFacts:
@@ -153,8 +153,8 @@ def find_facts(densities: ModelDensities, exchangeable: bool, effects: tuple[str
         kinds=find_kinds(layout) if support is None else None,
         count_field=find_count_field(layout) if support is None else None,
         has_shared_counts=is_shared(layout),
-        is_normal=is_normal(layout),
         is_chain=is_chain(layout),
+        own_field=find_own_field(layout),
     )
 
 
@@ -231,10 +231,10 @@ class NumPyroModel(ModelDensities):
         match member:
             case "summarize" | "log_likelihood":
                 return self.is_tallied or self.facts.has_shared_counts
-            case "normal_field":
-                return self.facts.is_normal
             case "chain_field":
                 return self.facts.is_chain
+            case "normal_field" | "binomial_field":
+                return self.facts.own_field == member
             case "mixed":
                 return self.facts.kinds is not None
             case "noncentred":
@@ -297,13 +297,13 @@ class NumPyroModel(ModelDensities):
 
     def normal_field(self, parameters: Parameters) -> tuple[Array, Array]:
         """The mean and the standard deviation of the only field: [], or [n] if records differ."""
-        field = unwrap(self._distribution(parameters))
-        if self.exchangeable:
-            return first_number(field.loc), first_number(field.scale)
-        mean, scale = (
-            jnp.broadcast_to(jnp.asarray(moment, float), self.layout.size) for moment in (field.loc, field.scale)
-        )
-        return mean, scale
+        found = unwrap(self._distribution(parameters))
+        return self._of_each(found.loc), self._of_each(found.scale)
+
+    def binomial_field(self, parameters: Parameters) -> tuple[Array, Array]:
+        """The number of trials and the probability of the only field: [], or [n] if records differ."""
+        found = unwrap(self._distribution(parameters))
+        return self._of_each(found.total_count, int), self._of_each(found.probs)
 
     def chain_field(self, parameters: Parameters) -> Any:
         """The sums along the only field, with one row if all records are alike."""
@@ -322,10 +322,11 @@ class NumPyroModel(ModelDensities):
         self.layout.run(self.layout.size, choose)
         return found[0]
 
-
-def first_number(values: Any) -> Array:
-    """The first entry [] of an array of equal numbers, as a float."""
-    return jnp.ravel(jnp.asarray(values, float))[0]
+    def _of_each(self, number: Any, kind: type = float) -> Array:
+        """A number of the distribution: [], or [n] if records differ."""
+        if self.exchangeable:
+            return jnp.ravel(jnp.asarray(number, kind))[0]
+        return jnp.broadcast_to(jnp.asarray(number, kind), self.layout.size)
 
 
 def argument_in_words(value: Any) -> str:
@@ -398,8 +399,14 @@ def find_count_field(layout: SiteLayout) -> str | None:
     return name if not distribution.event_shape and jnp.issubdtype(dtype, jnp.integer) else None
 
 
-def is_normal(layout: SiteLayout) -> bool:
-    """Whether the records have one field, a single Normal variable."""
+OWN_FIELDS = {Normal: "normal_field", BinomialProbs: "binomial_field", BinomialLogits: "binomial_field"}
+"""The members of a model that have the numbers of such distributions."""
+
+
+def find_own_field(layout: SiteLayout) -> str | None:
+    """The member that has the numbers of the distribution, if the records have one field, a single number of these."""
     statements = trace_statements(lambda key: layout.run(layout.size, draw(key)))
     found = [statement["fn"] for statement in statements if statement.get("name") in layout.fields]
-    return not layout.known and len(found) == 1 and type(unwrap(found[0])) is Normal and found[0].event_shape == ()
+    if layout.known or len(found) != 1 or found[0].event_shape != ():
+        return None
+    return OWN_FIELDS.get(type(unwrap(found[0])))

@@ -49,6 +49,11 @@ class Likelihood(PyTree, abstract=True):
         return None
 
     @property
+    def reported(self) -> tuple[str, ...]:
+        """The names of those numbers of its own that are reported among the draws."""
+        return ()
+
+    @property
     def functions(self) -> dict[str, Callable[..., Any]]:
         """The functions of a user's own that it consists of, by the argument's name: runs are told apart by them."""
         return {}

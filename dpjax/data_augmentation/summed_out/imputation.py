@@ -12,7 +12,7 @@ from dpjax.base import ImputationInfo, ImputationKernel, Key, Latent, Model, Par
 from dpjax.data_augmentation.kernel_checks import builds_kernel
 from dpjax.data_augmentation.parameters.centred import has_gradients
 from dpjax.data_augmentation.summed_out.contract import Likelihood
-from dpjax.data_augmentation.summed_out.likelihood import MarginalLikelihood, sum_out, try_sum_out
+from dpjax.data_augmentation.summed_out.likelihood import sum_out, try_sum_out
 from dpjax.data_augmentation.summed_out.within import fields_within
 from dpjax.models.simulation import GibbsState, init_latent, parameter_shapes
 from dpjax.release import PrivateRelease
@@ -117,7 +117,7 @@ def summed_out() -> SummedOut:
     return SummedOut()
 
 
-def preferred_sums(model: Model, release: PrivateRelease) -> MarginalLikelihood | None:
+def preferred_sums(model: Model, release: PrivateRelease) -> Likelihood | None:
     """The likelihood by which the records are summed out by default; None where they are imputed.
 
     They are summed out if they can be. An exact update of the parameters is kept if there are few records. It is kept
@@ -125,6 +125,8 @@ def preferred_sums(model: Model, release: PrivateRelease) -> MarginalLikelihood 
     without a non-centred form. Then nothing else says that the parameters move over all real numbers, as those of a
     Dirichlet prior do not if probabilities underflow. Numbers known within intervals cannot be imputed.
     """
+    if release.is_estimated:
+        return sum_out(model, release)
     if not release.fields:
         return None
     most = MOST_ROUNDING / float(jnp.finfo(jnp.result_type(float)).eps)

@@ -15,6 +15,7 @@ from dpjax._util.validation import fail
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.records.microdata import cross, hidden_fields, split_hidden
+from dpjax.data_augmentation.summed_out.binomial_field import BinomialField, is_binomial
 from dpjax.data_augmentation.summed_out.chains import ChainField, obstacle_to_chain
 from dpjax.data_augmentation.summed_out.contract import Likelihood
 from dpjax.data_augmentation.summed_out.groups import GroupedTerms
@@ -24,15 +25,16 @@ from dpjax.data_augmentation.summed_out.tabulated import TabulatedWindows, as_do
 from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, NotSummableError, Terms, Windows
 from dpjax.data_augmentation.summed_out.totals import GroupTotals, check_straight, find_totals, limited
 from dpjax.data_augmentation.summed_out.trees import with_totals
+from dpjax.data_augmentation.summed_out.unknown_noise import UnknownNoise, extended, windows_through
 from dpjax.data_augmentation.summed_out.windows import first_windows, fit_windows, thin_windows
 from dpjax.data_augmentation.summed_out.within import fields_within, hold_within
 from dpjax.mechanisms.base import draws_latent_normal
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters
 from dpjax.models.programs import as_number, jit_model
-from dpjax.models.simulation import draw_position
+from dpjax.models.simulation import draw_parameters, draw_position
 from dpjax.models.within import KnownWithin
-from dpjax.numerics import leading_size
+from dpjax.numerics import leading_size, take_entry
 from dpjax.release import Microdata, PrivateRelease
 
 __all__ = [
@@ -53,6 +55,9 @@ LARGE = 2**12
 
 LEFT_OUT = "left_out"
 """The report on what windows left out."""
+
+NUM_NOISES = 16
+"""At how many parameters windows reach as far as noise that is not known."""
 
 FITTED = 1e-10
 """What windows may leave out at the parameters to which they are fitted, so that there is a margin for others."""
@@ -254,6 +259,8 @@ def obstacle_to_sums(model: Model, release: PrivateRelease) -> str:
     groups, others = split_hidden(model, people, hidden)
     if people.summed is not None and isinstance(found := totals_beside(model, people), str):
         return found
+    if people.summed is None and closed_form(model, people):
+        return ""
     combinations = int(np.prod([leading_size(group) for group in groups]))
     if combinations > MAX_COMBINATIONS:
         return f"{combinations} combinations of the hidden values of a record"
@@ -263,7 +270,7 @@ def obstacle_to_sums(model: Model, release: PrivateRelease) -> str:
         return ""
     if model.has("chain_field"):
         return obstacle_to_chain(model, people)
-    if has_closed_form(model, people) or (not groups and are_normal(model, people, others)):
+    if not groups and are_normal(model, people, others):
         return ""
     return f"the hidden field{'s' if len(others) > 1 else ''} {', '.join(map(repr, others))}"
 
@@ -287,14 +294,20 @@ def agree(one: Terms, other: Terms) -> bool:
     return np.allclose(values[here], expected[there], rtol=1e-4, atol=1e-4)
 
 
-def has_closed_form(model: Model, release: Microdata) -> bool:
-    """Whether the only field is Normal behind noise with which its sum has a closed form."""
-    channels = [field.channel for field in release.fields.values()]
-    return model.has("normal_field") and len(channels) == 1 and draws_latent_normal(channels[0])
+def closed_form(model: Model, release: Microdata) -> type[NormalField] | type[BinomialField] | None:
+    """The closed form of a Normal field behind such noise, or of a Binomial one of whose persons bits are added up."""
+    if len(release.fields) != 1:
+        return None
+    (field,) = release.fields.values()
+    if model.has("normal_field") and draws_latent_normal(field.channel):
+        return NormalField
+    return BinomialField if is_binomial(model, field) else None
 
 
-def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None = None) -> MarginalLikelihood:
+def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None = None) -> Any:
     """The likelihood; windows of whole numbers are fitted to parameters [draw, ...] if any are given."""
+    if release.is_estimated:
+        return sum_out_estimated(model, release, parameters)
     if found := obstacle_to_sums(model, release):
         expected = "values of single records, of which what is hidden can be listed"
         remedy = "Impute the records: dpjax.sample(..., imputation=dpjax.imwg())."
@@ -302,6 +315,31 @@ def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None
             "release", found, expected, f"{remedy} Fields that are one state at several times are a dpjax.MarkovChain."
         )
     return sum_freely(model, release, parameters)
+
+
+def sum_out_estimated(model: Model, release: Any, parameters: Parameters | None) -> UnknownNoise:
+    """The likelihood of the parameters and of the numbers of the noise, which are parameters, too.
+
+    Windows of whole numbers reach as far as the noise at any of some parameters [draw, ...], by default of the prior.
+    """
+    if parameters is None:
+        parameters = draw_parameters.unoptimized(jax.random.key(0), extended(model, release), NUM_NOISES)
+    number = len(jax.tree.leaves(parameters)[0])
+    some = [take_entry(parameters, place) for place in range(0, number, -(-number // NUM_NOISES))]
+    known = release.at(some[0])
+    check_fit(model, known)
+    if found := obstacle_to_sums(model, known):
+        expected = "known noise, or values of single records, of which what is hidden can be listed"
+        fail("release", f"noise that is not known before {found}", expected, "Pass the numbers of the noise.")
+    if within := sorted(set(release.unknown_fields) & set(fields_within(model, known))):
+        given = f"intervals of {within[0]!r} that depend on numbers that are not known"
+        fail("release", given, "known ends of intervals", "Pass the numbers of that mechanism.")
+    alike = group_records(*hold_within(model, known))
+    terms = make_terms(alike.model, alike.release, None)
+    if isinstance(terms, Windows):
+        rows = [release.with_channels(alike.release, one) for one in some]
+        terms = windows_through(alike.model, rows, terms.field, terms.known)
+    return UnknownNoise(as_likelihood(alike, terms), alike.release, release)
 
 
 def try_sum_out(model: Model, release: PrivateRelease) -> MarginalLikelihood | None:
@@ -334,6 +372,8 @@ def sum_out_each(model: Model, releases: Sequence[Any], parameters: Sequence[Par
     parameters
         Parameters [draw, ...] of each release, to which windows of whole numbers are fitted; None for none.
     """
+    if any(release.is_estimated for release in releases):
+        fail("releases", "noise that is not known", "one release at a time", "Use dpjax.sample for each.")
     people = [release.microdata for release in releases]
     if any(each.summed is not None for each in people):
         remedy = "Use dpjax.sample for each, or impute the records: imputation=dpjax.imwg()."
@@ -381,14 +421,15 @@ def make_terms(
     known = release.hold(draw_records.unoptimized(model, release.n))
     hidden = hidden_fields(model, release)
     groups, others = split_hidden(model, release, hidden)
+    form = None if gapless else closed_form(model, release)
+    if form is not None:
+        ((key, field),) = release.fields.items()
+        return form(known, field, ~release.missing.get(key, jnp.zeros(release.n, bool)))
     if not others:
         values = reduce(cross, groups) if groups else {}
         return finish(Listed(known, values, release.log_densities_of_support(values).T))
     if model.has("chain_field"):
         return finish(ChainField(known, release, next(iter(others))))
-    if has_closed_form(model, release):
-        ((key, field),) = release.fields.items()
-        return NormalField(known, field, ~release.missing.get(key, jnp.zeros(release.n, bool)))
     if model.count_field not in others:
         return NormalFields(known, release, tuple(others))
     (name,) = others
@@ -420,7 +461,7 @@ def in_words(left_out: float) -> str:
 
 def thin(likelihood: MarginalLikelihood, parameters: Parameters) -> MarginalLikelihood:
     """The likelihood by fewer numbers of its windows, where that is as good at parameters [draw, ...]."""
-    if not isinstance(likelihood.terms, Windows):
+    if not isinstance(likelihood, MarginalLikelihood) or not isinstance(likelihood.terms, Windows):
         return likelihood
     return replace(likelihood, terms=thin_windows(likelihood.model, likelihood.terms, parameters))
 

@@ -6,6 +6,7 @@ slope and the curvature at any place.
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from math import log, pi
 from typing import Any
 
@@ -45,6 +46,10 @@ class NormalFields(Terms):
     known: Records
     release: Microdata
     fields: tuple[str, ...] = static()
+
+    def through(self, release: Microdata) -> "NormalFields":
+        """See `Terms`."""
+        return replace(self, release=release)
 
     def build(self, model: Model) -> Callable[[Parameters], Array]:
         """See `Terms`."""

@@ -14,10 +14,9 @@ import numpy as np
 
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Model, Records
-from dpjax.data_augmentation.summed_out.terms import NotSummableError
+from dpjax.data_augmentation.summed_out.terms import NotSummableError, largest_released, log_released
 from dpjax.mechanisms.largest_density import largest_density
 from dpjax.models.programs import jit_model
-from dpjax.numerics import proper_density
 from dpjax.release import Microdata
 
 __all__ = ["FARTHEST", "Intervals", "ReleasedDensity", "WindowEnds", "density_of", "log_released"]
@@ -199,26 +198,8 @@ def bound_and_density(
 ) -> tuple[Array, Array]:
     """A bound [b, n] of the log-density of what was released, from `low` to `high` [b, n], and that at numbers."""
     del model
-    parts = release.noisy_parts(name)
-
-    def bound(first: Array, last: Array) -> Array:
-        terms = [release.of_seen(key, field.largest_densities(first, last)) for key, field in parts.items()]
-        return sum(terms, start=jnp.zeros(first.shape))
-
-    # What is undefined is no bound.
-    found = jax.vmap(bound)(low, high)
-    return jnp.where(jnp.isnan(found), jnp.inf, found), log_released(release, name, known, numbers)
-
-
-def log_released(release: Microdata, name: str, known: Records, numbers: Array) -> Array:
-    """The log-density [w, n] of what was released of a field, given numbers [w, n] of it."""
-    parts = release.noisy_parts(name)
-
-    def at(row: Array) -> Array:
-        terms = [release.of_seen(key, field.log_densities(known | {name: row})) for key, field in parts.items()]
-        return sum(terms, start=jnp.zeros(row.shape))
-
-    return proper_density(jax.vmap(at)(numbers))
+    found = jax.vmap(lambda first, last: largest_released(release, name, first, last))(low, high)
+    return found, log_released(release, name, known, numbers)
 
 
 def density_of(model: Model, release: Microdata, name: str, known: Records) -> ReleasedDensity:

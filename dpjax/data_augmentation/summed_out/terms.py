@@ -20,6 +20,7 @@ from dpjax._util.pytree import PyTree, static
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics import leading_size, proper_density, select_indices
+from dpjax.release import Microdata
 from dpjax.release.fields import FieldValues
 
 __all__ = ["Listed", "NormalField", "NotSummableError", "Terms", "Windows"]
@@ -75,9 +76,33 @@ class Terms(PyTree, abstract=True):
         del model, parameters
         return jnp.zeros(leading_size(self.known))
 
+    def through(self, release: Microdata) -> "Terms":
+        """The same sums of values that came through other channels, maybe at parameters that a program traces."""
+        raise NotImplementedError
+
     def draw(self, key: Key, model: Model, parameters: Parameters, rows: Array) -> Records:
         """A draw of the records of these rows [n], given what was released of them."""
         raise NotImplementedError
+
+
+def log_released(release: Microdata, name: str, known: Records, numbers: Array) -> Array:
+    """The log-density [w, n] of what was released of a field, given numbers [w, n] of it."""
+    parts = release.noisy_parts(name)
+
+    def at(row: Array) -> Array:
+        terms = [release.of_seen(key, field.log_densities(known | {name: row})) for key, field in parts.items()]
+        return sum(terms, start=jnp.zeros(row.shape))
+
+    return proper_density(jax.vmap(at)(numbers))
+
+
+def largest_released(release: Microdata, name: str, low: Array, high: Array) -> Array:
+    """A bound [n] of the log-density of what was released of a field, whatever its number from `low` to `high` [n]."""
+    parts = release.noisy_parts(name)
+    terms = [release.of_seen(key, field.largest_densities(low, high)) for key, field in parts.items()]
+    found = sum(terms, start=jnp.zeros(low.shape))
+    # What is undefined is no bound.
+    return jnp.where(jnp.isnan(found), jnp.inf, found)
 
 
 class Listed(Terms):
@@ -110,6 +135,10 @@ class Listed(Terms):
         """The first value [m] of the list, of the one hidden field."""
         (values,) = self.values.values()
         return jnp.broadcast_to(values[0], self.log_released.shape[1:]).astype(int)
+
+    def through(self, release: Microdata) -> "Listed":
+        """See `Terms`."""
+        return replace(self, log_released=release.log_densities_of_support(self.values).T)
 
     def build(self, model: Model) -> Callable[[Parameters], Array]:
         """See `Terms`."""
@@ -261,6 +290,19 @@ class Windows(Terms):
             log_released=jnp.pad(self.log_released, more, constant_values=-jnp.inf),
         )
 
+    def through(self, release: Microdata) -> "Windows":
+        """See `Terms`: of windows without gaps and thinning, over the same numbers."""
+        last = jnp.take_along_axis(self.numbers, self.size_of_window[None] - 1, axis=0)[0].astype(float)
+        first, far = self.numbers[0].astype(float), jnp.full(last.shape, jnp.inf)
+        released = log_released(release, self.field, self.known, self.numbers)
+        is_summed = jnp.arange(self.length)[:, None] < self.size_of_window[None]
+        # Of counts nothing is below 0.
+        below = jnp.where(first == 0, -jnp.inf, largest_released(release, self.field, -far, first - 1))
+        above = largest_released(release, self.field, last + 1, far)
+        return replace(
+            self, log_released=jnp.where(is_summed, released, -jnp.inf), log_outside=jnp.maximum(below, above)
+        )
+
     def _build_densities(self, model: Model) -> Callable[[Parameters], Array]:
         """``parameters -> [w, m]``: the log-density of each record with each number in it."""
 
@@ -363,6 +405,10 @@ class NormalField(Terms):
     def hidden_field(self) -> str:
         """See `Terms`."""
         return self.released.field
+
+    def through(self, release: Microdata) -> "NormalField":
+        """See `Terms`."""
+        return replace(self, released=next(iter(release.fields.values())))
 
     def build(self, model: Model) -> Callable[[Parameters], Array]:
         """See `Terms`."""

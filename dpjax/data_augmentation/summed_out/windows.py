@@ -27,7 +27,7 @@ from dpjax.data_augmentation.summed_out.terms import Between, NotSummableError, 
 from dpjax.models.programs import jit_model
 from dpjax.release import Microdata
 
-__all__ = ["first_windows", "fit_windows", "thin_windows"]
+__all__ = ["first_windows", "fit_windows", "make_windows", "thin_windows"]
 
 MAX_NUMBERS = 2**24
 """Most numbers in the windows of all records: each takes memory for its density."""

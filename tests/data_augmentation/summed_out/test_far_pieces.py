@@ -90,6 +90,7 @@ CASES = {
     "modulo of wide noise": (Modulo(dpjax.DiscreteGaussian(9.0), 31), [1, 15, 30]),
     "modulo of real noise": (Modulo(dpjax.Gaussian(2.0), 1000.5), [1.0, 990.0, 16.1]),
     "random rounding": (mechanisms.RandomRounding(5), [10, 900, 0]),
+    "heaped": (mechanisms.Heaped((0.3, 0.1), (5, 10)), [10, 901, 0]),
     "suppression": (mechanisms.PrimarySuppression(6, 1), [-1, 900, 0]),
     "cell keys": (mechanisms.CellKeys(KEYS), [4, 900, 0]),
     "midpoints": (Coarsened.midpoints(6), [3.0, 903.0, 0.0]),
