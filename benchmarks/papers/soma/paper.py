@@ -261,8 +261,8 @@ PAPER = Paper(
             "effective draws of α₁, SOMA over IMwG",
             (table1("female", "women"), table1("male", "men")),
             "10⁶ iterations of 20 chains",
-            looks="An iteration of the authors' code is n proposals, and 10⁶ of them are out of reach. So the ratio alone "
-            "is compared. In 10⁶ proposals effective draws are .3 to .6 of the paper's.",
+            looks="An iteration of the authors' code is n proposals, and 10⁶ of them are out of reach. So the ratio "
+            "alone is compared. In 10⁶ proposals effective draws are .3 to .6 of the paper's.",
         ),
         Row(
             "Table 2",
