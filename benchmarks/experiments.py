@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks import machine
+from benchmarks.papers import authors
 
 FOLDERS = {
     "damcmc": "benchmarks.papers.damcmc",
@@ -28,6 +29,7 @@ class Experiment(NamedTuple):
     A long `measure` may give ever fuller results, each of which replaces the file of the one before.
     Where a figure has several panels, in rows and columns, ``axes`` is the list of them, row by row; where `panels` is
     None, it is the figure. Tiny settings are the smallest that run all of the code: their figures mean nothing.
+    An experiment that reads `files` of a paper's authors has the setting `data`, the folder that has them, or None.
     """
 
     module: str
@@ -37,6 +39,7 @@ class Experiment(NamedTuple):
     panels: tuple[int, int] | None = (1, 1)
     one_core: bool = True
     x64: bool = False
+    files: tuple[str, ...] = ()
 
 
 def read(folder: str) -> dict[str, Experiment]:
@@ -56,10 +59,11 @@ def main(folder: str, arguments: Sequence[str]) -> None:
     module = importlib.import_module(f"{FOLDERS[folder]}.{experiment.module}")
     settings = choose_settings(experiment, options)
     print(f"{options.name}: {settings}", file=sys.stderr, flush=True)
+    given = authors.describe(settings.get("data"), experiment.files)
     measured = module.measure(**settings)
     to_file = options.json is not None and str(options.json) != "-"
     for result in [measured] if isinstance(measured, dict) else measured:
-        content = contain(settings, result)
+        content = contain(settings, given, result)
         if to_file:
             options.json.write_text(format_json(content))
     if not to_file:
@@ -82,6 +86,9 @@ def parse(folder: str, arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument(
         "--set", type=parse_setting, action="append", default=[], metavar="NAME=VALUE", help="a setting of your own"
+    )
+    parser.add_argument(
+        "--data", metavar="FOLDER", help="the files of the paper's authors, where an experiment reads any"
     )
     options = parser.parse_args(arguments)
     unknown = [name for name, _ in options.set if name not in names[options.name].full]
@@ -108,13 +115,14 @@ def parse_value(text: str) -> int | float | str:
 def choose_settings(experiment: Experiment, options: argparse.Namespace) -> dict[str, Any]:
     """The settings of an experiment: its own, unless others are given."""
     own = experiment.tiny if options.tiny else experiment.quick if options.quick else experiment.full
-    return own | dict(options.set)
+    return own | dict(options.set) | ({"data": options.data} if experiment.files else {})
 
 
-def contain(settings: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-    """What the file of a run holds: the machine and the CPU seconds of the process, the settings, and the result."""
+def contain(settings: dict[str, Any], files: dict[str, str], result: dict[str, Any]) -> dict[str, Any]:
+    """What the file of a run holds: machine and CPU seconds of the process, settings, files read, and the result."""
     environment = machine.describe() | {"cpu_seconds": round(machine.cpu_seconds())}
-    return {"environment": environment, "settings": settings, **result}
+    kept = {name: value for name, value in settings.items() if name != "data"}
+    return {"environment": environment, "settings": kept, **({"files": files} if files else {}), **result}
 
 
 def format_json(content: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The tables of the page of the docs, in Markdown, and what the command line prints."""
+"""The table of each paper for the page of the docs, in Markdown, and what the command line prints besides."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,13 +8,13 @@ from benchmarks.papers.rows import NONE, ODDS, ORDER, UNDECIDED, UNTESTED, Paper
 
 
 def page() -> str:
-    """A section for each paper."""
+    """A section for each paper: its numbers side by side, and why they differ."""
     return "\n\n".join(section(paper) for paper in PAPERS.values())
 
 
 def section(paper: Paper) -> str:
-    """The numbers side by side, the commands with their sizes, and why numbers differ."""
-    parts = [f"## {paper.title}", table(NUMBERS, numbers(paper)), table(RUNS, (run(row) for row in paper.rows))]
+    """One table, and below it why numbers are at odds and what is not repeated."""
+    parts = [f"## {paper.title}", table(NUMBERS, numbers(paper))]
     parts += [f"*{row.place}.* {row.cause}" for row in paper.rows if row.cause]
     if paper.left_out:
         left = [f"{place}: {reason}." for place, reason in paper.left_out.items()]
@@ -22,7 +22,12 @@ def section(paper: Paper) -> str:
     return "\n\n".join(parts)
 
 
-NUMBERS = ("", "what", "paper", "dpjax", "error", "verdict")
+def runs(paper: Paper) -> str:
+    """The commands with their sizes, and what figures look like."""
+    return table(RUNS, (run(row) for row in paper.rows))
+
+
+NUMBERS = ("", "command", "what", "paper", "dpjax", "error", "verdict")
 RUNS = ("", "shows", "command", "size of the run", "paper's size", "CPU s", "looks")
 
 
@@ -42,6 +47,7 @@ def numbers(paper: Paper) -> Iterator[tuple[str, ...]]:
             shown = f"**{verdict}**" if verdict == ODDS else verdict
             yield (
                 row.place,
+                f"`{row.package} {row.name}`",
                 number.what,
                 bound + show(number.paper),
                 ours,

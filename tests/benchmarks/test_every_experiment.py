@@ -37,9 +37,9 @@ def test_settings_can_be_one_s_own(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     module = import_module("benchmarks.papers.soma.time_use")
     monkeypatch.setattr(module, "measure", lambda **settings: {"given": settings})
     monkeypatch.setattr("benchmarks.machine.use_one_core", lambda: None)
-    several = ["--set", "chains=3", "--set", "file=survey.dat", "--set", "proposals=50,0.5,a"]
+    several = ["--set", "chains=3", "--set", "sexes=male,", "--set", "proposals=50,0.5,a"]
     main("soma", ["time-use", "--quick", *several, "--json", "-"])
-    own = read("soma")["time-use"].quick | {"chains": 3, "file": "survey.dat", "proposals": [50, 0.5, "a"]}
+    own = read("soma")["time-use"].quick | {"chains": 3, "sexes": ["male"], "proposals": [50, 0.5, "a"]}
     assert json.loads(capsys.readouterr().out)["given"] == own
 
 

@@ -1,38 +1,71 @@
-"""The problems of the paper's experiments, and the survey that they read; what they measure is not tested."""
+"""The problems of the paper's experiments, and the authors' files that they read; what they measure is not tested."""
 
+import hashlib
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from benchmarks.papers.soma import histogram_quartiles
-from benchmarks.papers.soma.problems import PRINTED, histogram, regression, two_records
-from benchmarks.papers.soma.time_use_file import read_shares
+from benchmarks.experiments import main
+from benchmarks.papers import authors
+from benchmarks.papers.soma import histogram_quartiles, time_use
+from benchmarks.papers.soma.problems import PRINTED, RELEASES, histogram, regression, two_records
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A folder with a file of the form of the authors', of made-up numbers."""
+    path = tmp_path_factory.mktemp("authors")
+    means = np.arange(7 * 5 * 9).reshape(7, 5, 9) / 1e3
+    content = {"sdp_obs_ckpt_n+20": means.tolist(), "atus_male_sdp_obs_eps_10.0": [-0.9, -3.2, -0.6]}
+    (path / RELEASES).write_text(json.dumps(content))
+    return str(path)
 
 
 @pytest.mark.x64
-def test_problems_are_those_of_the_paper() -> None:
+def test_problems_are_those_of_the_paper(folder: str) -> None:
     assert histogram(20, 5.0)[1].mechanism.scale == pytest.approx(0.4)
     assert two_records("beta", 4.0)[1].mechanism.scale == pytest.approx(0.25)
-    assert regression(10, 30)[1].mechanism.scale == pytest.approx(0.04)
-    assert regression(100, 30)[1].value.shape == (9,)
-    assert regression(10, 3)[1].value.tolist() == pytest.approx(PRINTED[3])
+    assert regression(10, 30)[1].mechanism.scale == pytest.approx(13 / 300)
+    assert regression(10, 3)[1].value.shape == (9,)
+    released = regression(100, 30)[1]
+    beyond = released.statistic({"x": np.full(2, 7.0), "y": np.array(-7.0)})
+    assert (100 * beyond).tolist() == pytest.approx([-1, -1, -1, 1, 1, 1, 1, 1, 1])
+    np.testing.assert_allclose(released.value, np.array(PRINTED[30])[[0, 1, 2, 3, 4, 6, 5, 7, 8]])
+    # Budget 5, repetition 0, in which the sixth and seventh numbers change places.
+    assert regression(10, 30, folder)[1].value.tolist() == pytest.approx(
+        [0.225, 0.226, 0.227, 0.228, 0.229, 0.231, 0.23, 0.232, 0.233]
+    )
+    survey = time_use.make_problem("male", folder)[1]
+    assert survey.value.tolist() == pytest.approx([-0.9, -3.2, -0.6])
+    assert survey.mechanism.scale == pytest.approx(3 * np.log(1440) / (10 * 3128))
 
 
-def test_the_time_use_survey_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "survey.dat"
-    rows = ["1,1,360,240,120,720", "2,2,500,76,72,792", "3,2,500,76,0,864"]
-    path.write_text("\n".join(["TUCASEID,TESEX,t010101,t010201,t110101,t120303", *rows]))
-    shares = read_shares(path)
-    np.testing.assert_allclose(shares["male"], [[600 / 1440, 120 / 1440, 720 / 1440]])
-    np.testing.assert_allclose(shares["female"], [[0.4, 0.05, 0.55]])  # a day without a meal is left out
+def test_a_run_says_which_file_it_read(
+    folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its checksum, and no path of the machine; a file that is missing is named on standard error, too."""
+    monkeypatch.setattr(time_use, "measure", lambda **settings: {"given": settings["data"]})
+    monkeypatch.setattr("benchmarks.machine.use_one_core", lambda: None)
+    main("soma", ["time-use", "--tiny", "--data", folder, "--json", "-"])
+    printed = json.loads(capsys.readouterr().out)
+    assert printed["given"] == folder
+    assert printed["files"] == {RELEASES: hashlib.sha256((Path(folder) / RELEASES).read_bytes()).hexdigest()}
+    assert "data" not in printed["settings"]
+    main("soma", ["time-use", "--tiny", "--json", "-"])
+    said = capsys.readouterr()
+    assert json.loads(said.out)["files"] == {RELEASES: authors.MISSING}
+    assert f"{RELEASES}: not given" in said.err
+    with pytest.raises(ValueError, match="expected a folder with soma_releases"):
+        main("soma", ["time-use", "--tiny", "--data", str(tmp_path), "--json", "-"])
 
 
-def test_another_file_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "other.csv"
-    path.write_text("age,sex\n1,2\n")
-    with pytest.raises(ValueError, match="expected TESEX"):
-        read_shares(path)
+def test_a_jackknife_of_a_mean_is_its_standard_error() -> None:
+    draws = np.random.default_rng(0).normal(size=(20, 5))
+    found = time_use.jackknife(lambda part: part.mean(axis=0), draws)
+    np.testing.assert_allclose(found["standard_error"], draws.std(axis=0, ddof=1) / np.sqrt(20))
+    np.testing.assert_allclose(found["value"], draws.mean(axis=0))
 
 
 def test_exact_quartiles_of_a_histogram_are_those_of_weighted_records() -> None:

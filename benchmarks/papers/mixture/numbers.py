@@ -134,12 +134,6 @@ def over(one: tuple[str, float], other: tuple[str, float]) -> dict[str, Any]:
     return {"read": ratio, "error": error}
 
 
-def falls(result: dict[str, Any], run: str) -> float:
-    """The effective draws of a sampler at ε = 50 over those at ε = 5, behind the noise that ε needs, mean over δ."""
-    sizes = [of(result, "effective_per_1000", run=run, epsilon=e, calibration="analytic") for e in (50.0, 5.0)]
-    return sizes[0] / sizes[1]
-
-
 def of_densities(result: dict[str, Any], one: str, other: str) -> float:
     """The distance to the truth of a sampler over that of another, mean over δ and ε."""
     return float(np.mean([row[one] / row[other] for row in result["densities"]]))

@@ -16,6 +16,10 @@ REFERENCE_CHAINS, REFERENCE_DRAWS = 100, 20
 
 QUARTILES = (0.25, 0.5, 0.75)
 RIDGE_POINTS = 80
+BAND = 0.1
+"""β₀ has converged once its mean over chains stays so near to the posterior's."""
+
+RESAMPLED = 200
 
 
 def measure(chains: int, iterations: int, reference: int) -> dict[str, Any]:
@@ -46,6 +50,7 @@ def measure(chains: int, iterations: int, reference: int) -> dict[str, Any]:
         result["samplers"][name] = {
             "squared_mmd": [distance.value for distance in found],
             "standard_error": [distance.standard_error for distance in found],
+            "arrival": measure_arrival(draws[:, :, 0], posterior[:, 0]),
             "intercept": [summarize(draws[:, t - 1, 0], ridge) for t in grid],
         }
     return result
@@ -57,6 +62,24 @@ def draw_reference(iterations: int) -> np.ndarray:
     run = make_chains(dpjax.imwg(), iterations, thinning)
     draws = run(jax.random.split(jax.random.key(29), REFERENCE_CHAINS))
     return draws[:, -REFERENCE_DRAWS:].reshape(-1, draws.shape[-1])
+
+
+def measure_arrival(draws: np.ndarray, posterior: np.ndarray) -> dict[str, float]:
+    """The iteration from which the mean of β₀ [chain, iteration] stays in the band, and its error by resampled chains.
+
+    Draws of the posterior are resampled, too, in blocks of those of a chain.
+    """
+    rng = np.random.default_rng(1)
+    means = posterior.reshape(REFERENCE_CHAINS, -1).mean(axis=1)
+
+    def arrive(chains: np.ndarray, centre: float) -> float:
+        away = np.flatnonzero(np.abs(chains.mean(axis=0) - centre) > BAND)
+        return float(min(away[-1] + 2, draws.shape[1])) if away.size else 1.0
+
+    resampled = [
+        arrive(rng.choice(draws, len(draws)), float(rng.choice(means, len(means)).mean())) for _ in range(RESAMPLED)
+    ]
+    return {"iterations": arrive(draws, float(means.mean())), "standard_error": float(np.std(resampled, ddof=1))}
 
 
 def summarize(values: np.ndarray, grid: np.ndarray) -> dict[str, Any]:

@@ -9,7 +9,6 @@ import jax.numpy as jnp
 import numpy as np
 from blackjax.base import SamplingAlgorithm
 
-from benchmarks.papers.soma.table3_readings import decide
 from dpjax import exchangeable
 from dpjax.diagnostics import ess_bulk, mcse_mean
 
@@ -162,6 +161,16 @@ WAYS = {"soma": soma, "imwg": imwg, "multiple_try": multiple_try, "ordered": ord
 def log_release(mean: np.ndarray) -> np.ndarray:
     """The log-density of the release at means."""
     return -EPSILON * np.abs(0.5 - mean)
+
+
+def decide(rng: np.random.Generator, log_weights: np.ndarray, now: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The attempt that each chain selects by its weights [chain, attempt], and whether it is made: equation (8)."""
+    chosen = np.argmax(log_weights + rng.gumbel(size=log_weights.shape), axis=1)
+    top = np.maximum(log_weights.max(axis=1), now)
+    weights = np.exp(log_weights - top[:, None])
+    total = weights.sum(axis=1)
+    rest = total - weights[np.arange(len(now)), chosen] + np.exp(now - top)
+    return chosen, rng.random(len(now)) < total / np.maximum(rest, np.finfo(float).tiny)
 
 
 def measure_way(name: str, n: int, chains: int, steps: int) -> dict[str, float]:

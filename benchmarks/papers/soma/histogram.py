@@ -9,7 +9,7 @@ import numpy as np
 
 import dpjax
 from benchmarks.papers.soma.histogram_meeting import EPSILON, KERNELS
-from benchmarks.papers.soma.meetings import acceptance_rate
+from benchmarks.papers.soma.meetings import acceptance_rates
 from benchmarks.papers.soma.pairs import join, make_meet
 from benchmarks.papers.soma.problems import COLORS, SAMPLERS, Problem, histogram
 from dpjax.coupling import coupled_gibbs, wasserstein
@@ -38,7 +38,9 @@ def measure(sizes: Sequence[int], pairs: int, cap: int, proposals: int) -> dict[
     return {
         "n": list(sizes),
         "acceptance_rate": {
-            name: [acceptance_rate(problems[n], sampler, chains=8, sweeps=-(-proposals // n)) for n in sizes]
+            name: [
+                float(acceptance_rates(problems[n], sampler, chains=8, sweeps=-(-proposals // n)).mean()) for n in sizes
+            ]
             for name, sampler in SAMPLERS.items()
         },
         "meeting_time": {name: [measure_meetings(problems[n], name, pairs, cap) for n in sizes] for name in KERNELS},

@@ -2,6 +2,7 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 import dpjax
 from benchmarks.papers.soma.problems import Problem
@@ -21,8 +22,10 @@ def coupled_steps(meetings: Meetings) -> list[int]:
     return [int(time) for time in meetings.times - meetings.lag]
 
 
-def acceptance_rate(problem: Problem, imputation: dpjax.base.Imputation, chains: int = 64, sweeps: int = 500) -> float:
-    """The share of proposals that single chains accept, after a quarter as many sweeps of warm-up."""
+def acceptance_rates(
+    problem: Problem, imputation: dpjax.base.Imputation, chains: int = 64, sweeps: int = 500
+) -> np.ndarray:
+    """The share of proposals that each of so many chains accepts, after a quarter as many sweeps of warm-up."""
     model, release = problem
     algorithm = dpjax.gibbs(model, release, imputation, interweave=False)
 
@@ -36,6 +39,6 @@ def acceptance_rate(problem: Problem, imputation: dpjax.base.Imputation, chains:
             state, info = algorithm.step(jax.random.fold_in(run_key, index), state)
             return state, info.imputation.acceptance_rate
 
-        return jax.lax.scan(step, state, jnp.arange(sweeps + sweeps // 4))[1][sweeps // 4 :]
+        return jnp.mean(jax.lax.scan(step, state, jnp.arange(sweeps + sweeps // 4))[1][sweeps // 4 :])
 
-    return float(jnp.mean(run(jax.random.split(jax.random.key(3), chains))))
+    return np.asarray(run(jax.random.split(jax.random.key(3), chains)))

@@ -15,12 +15,12 @@ NAMES = ("β₀", "β₁", "β₂", "σ²")
 
 
 def make_chains(
-    imputation: dpjax.base.Imputation, iterations: int, thinning: int = 1, start: dpjax.base.Parameters | None = None
+    imputation: dpjax.base.Imputation, iterations: int, thinning: int = 1
 ) -> Callable[[jax.Array], np.ndarray]:
     """Chains as a function of their keys: parameters [chain, draw, 4], every `thinning`-th of so many iterations.
 
-    Each starts at parameters from the prior, or at `start`, and records from the model. An iteration is an exact update
-    of the parameters and a sweep of n proposals, without interweaving, as in the paper.
+    Each starts at parameters and records from the prior. An iteration is an exact update of the parameters and a sweep
+    of n proposals, without interweaving, as in the paper.
     """
     model, release = regression(N, EPSILON)
     algorithm = dpjax.gibbs(model, release, imputation, interweave=False)
@@ -29,8 +29,7 @@ def make_chains(
     @jax.vmap
     def run(key: jax.Array) -> jax.Array:
         parameter_key, records_key, run_key = jax.random.split(key, 3)
-        parameters = model.sample_prior(parameter_key) if start is None else start
-        state = algorithm.init(parameters, records_key)
+        state = algorithm.init(model.sample_prior(parameter_key), records_key)
 
         def step(state: Any, index: jax.Array) -> tuple:
             return algorithm.step(jax.random.fold_in(run_key, index), state)[0], None
