@@ -19,7 +19,6 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 from jax.flatten_util import ravel_pytree
-from jax.scipy.special import logsumexp
 
 from dpjax.base import Array
 
@@ -103,11 +102,16 @@ def eliminate(plan: Elimination, weights: Sequence[Array]) -> tuple[Array, list[
     for bucket in plan.buckets:
         column = bucket[-1]
         mine = [spread(plan, *one, bucket) for one in waiting if column in one[0]]
-        nothing = jnp.zeros(plan.shape(bucket), jnp.result_type(float))
-        buckets.append(reduce(add, mine, nothing))
-        message = logsumexp(buckets[-1], axis=-1)
+        buckets.append(jnp.broadcast_to(reduce(add, mine, jnp.zeros(())), plan.shape(bucket)))
+        message = log_sum(buckets[-1])
         waiting = [one for one in waiting if column not in one[0]] + [(bucket[:-1], message)]
     return reduce(add, (number for _, number in waiting)), buckets
+
+
+def log_sum(table: Array) -> Array:
+    """log Σ exp over the last axis, of finite numbers."""
+    largest = jax.lax.stop_gradient(jnp.max(table, axis=-1, keepdims=True))
+    return jnp.log(jnp.sum(jnp.exp(table - largest), axis=-1)) + largest[..., 0]
 
 
 def spread(plan: Elimination, columns: tuple[int, ...], table: Array, bucket: tuple[int, ...]) -> Array:

@@ -17,7 +17,7 @@ from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import Obstacle, check_free, fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
 from dpjax.mechanisms.base import Mechanism, at_coordinates, convert_mechanisms, parts_of
-from dpjax.mechanisms.composite import Padded, temper_mechanism
+from dpjax.mechanisms.composite import Padded, merge_parts, temper_mechanism
 from dpjax.numerics import all_finite, sum_rows
 from dpjax.numerics.sums import are_summed_at_once, sum_records, zero_if_finite
 from dpjax.release import json
@@ -192,6 +192,16 @@ class Release(Described, NamesArguments):
     def tempered(self, power: Array) -> "Release":
         """The release with its density raised to a power []; known totals stay so."""
         return self.with_mechanism(temper_mechanism(self.mechanism, power))
+
+    def merged(self) -> "Release":
+        """The release with neighbouring parts of one family of noise as one, as samplers take it."""
+        mechanism = merge_parts(self.mechanism)
+        if mechanism is self.mechanism:
+            return self
+        with warnings.catch_warnings():
+            # The user was warned where the release was made.
+            warnings.simplefilter("ignore", PrecisionWarning)
+            return self.with_mechanism(mechanism)
 
     def observing(self, observed: Array) -> "Release":
         """As if another value had been released."""

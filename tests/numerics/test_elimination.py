@@ -88,11 +88,9 @@ def test_a_planted_fault_is_noticed(monkeypatch: pytest.MonkeyPatch, fault: str)
     """The square has messages over two columns: the comparison fails if one is counted twice or not at all."""
     sizes, tables = GRAPHS["square"]
     weights = weights_of(sizes, tables)
-    true = elimination.logsumexp
+    true = elimination.log_sum
     factor = 2.0 if fault == "a separator twice" else 0.0
-    monkeypatch.setattr(
-        elimination, "logsumexp", lambda table, axis: true(table, axis=axis) * factor ** (table.ndim == 3)
-    )
+    monkeypatch.setattr(elimination, "log_sum", lambda table: true(table) * factor ** (table.ndim == 3))
     found = log_normaliser(plan_elimination(sizes, tables), [jnp.asarray(weight, float) for weight in weights])
     assert abs(float(found) - enumerated(sizes, tables, weights)[0]) > 0.1
 

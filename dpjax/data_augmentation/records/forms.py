@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, Protocol, Self, runtime_checkable
 from dpjax.base import Imputation, Key, Latent, Model, Parameters
 from dpjax.data_augmentation.records.parts import PartialKernel
 from dpjax.models.simulation import GibbsState, Position
-from dpjax.release import PrivateRelease
+from dpjax.release import PrivateRelease, Release
 
 __all__ = [
     "FreshProposals",
@@ -105,6 +105,7 @@ def is_constrained(imputation: Imputation, release: PrivateRelease) -> bool:
 
 def latent_form(model: Model, release: PrivateRelease, imputation: Imputation) -> tuple[Model, PrivateRelease]:
     """Model and release in the form of the latent data that an imputation moves."""
+    release = release.merged() if isinstance(release, Release) else release
     return imputation.form(model, release) if isinstance(imputation, ChangesForm) else (model, release)
 
 
