@@ -25,7 +25,14 @@ from dpjax.mcmc.alone import SearchingRun, make_run_alone, warn_of_left_out
 from dpjax.mcmc.climb import standardised_effects
 from dpjax.mcmc.draws import accepted_per_proposal, drawn_of, fill_gaps
 from dpjax.mcmc.fingerprint import asked_of, make_fingerprint
-from dpjax.mcmc.inputs import check_collect, check_initial, default_initial, default_likelihood, read_collect
+from dpjax.mcmc.inputs import (
+    check_collect,
+    check_initial,
+    default_initial,
+    default_likelihood,
+    own_starts,
+    read_collect,
+)
 from dpjax.mcmc.modes import warn_of_modes
 from dpjax.mcmc.run import Collect, PosteriorRun, has_check, make_schedule, split_key
 from dpjax.mcmc.starts import draw_large, equilibrate, starts_by, tune_by
@@ -200,11 +207,13 @@ def sample(
         check_derived(model)
         check_until(until, model)
         initial, asked = check_initial(model, release, initial, num_chains), isinstance(initial, str)
+        keys = split_key(key, num_chains)
+        initial = own_starts(problem, keys.tuning, num_chains) if initial is None else initial
         initial = default_initial(problem) if initial is None else initial
         initial = None if asked and problem.plan.sums_out else initial  # these start at modes as it is
         mesh = choose_mesh(devices, num_chains)
         path = None if checkpoint is None else check_path(checkpoint, mesh)
-        given = {"collect": collect, "keys": split_key(key, num_chains), "mesh": mesh}
+        given = {"collect": collect, "keys": keys, "mesh": mesh}
         if problem.plan.sums_out:
             problem = with_refresh(problem, refresh)
             run: PosteriorRun = make_run_alone(problem, num_warmup, num_samples, thin, initial, **given)

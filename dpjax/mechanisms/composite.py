@@ -7,10 +7,9 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_count, describe, fail, is_traced, name_of
+from dpjax._util.validation import check_count, describe, fail, name_of
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import AddedNoise
@@ -201,7 +200,8 @@ def _flatten(mechanism: Any, size: int) -> tuple[tuple[Any, int], ...]:
 def merge_parts(mechanism: Mechanism) -> Mechanism:
     """The mechanism with neighbouring parts that add noise of one family as one part, so that they compile once.
 
-    What they promise is left out, as samplers do not ask for it.
+    Each parameter of such a part has one number for each coordinate, whatever the numbers are, so that releases that
+    differ in numbers share programs. What parts promise is left out, as samplers do not ask for it.
     """
     merged: list[tuple[Mechanism, int]] = []
     for part, size in mechanism.parts or ():
@@ -222,9 +222,7 @@ def alike(one: Mechanism, other: Mechanism) -> bool:
 
 
 def join(size: int, other_size: int, one: Any, other: Any) -> Any:
-    """A parameter of so many coordinates, and of others after them: one number if both are the same one."""
-    if np.ndim(one) == np.ndim(other) == 0 and not is_traced(one, other) and one == other:
-        return one
+    """A parameter of so many coordinates, and of others after them, one number for each."""
     return jnp.concatenate([jnp.broadcast_to(as_floating(one), size), jnp.broadcast_to(as_floating(other), other_size)])
 
 

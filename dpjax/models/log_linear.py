@@ -1,10 +1,7 @@
 """Records of many columns, with effects of the tables that some of the columns form: log-linear models."""
 
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from itertools import combinations
-from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,6 +13,8 @@ from dpjax.base import Array, Key, Model, Parameters, Records, Statistic
 from dpjax.domain import LARGEST_DOMAIN, Domain
 from dpjax.models.distributions import accept_distributions
 from dpjax.models.priors import NormalPrior
+from dpjax.models.table_effects import Columns, Layout, layout_of, order_of, tables_of
+from dpjax.models.table_starts import starts_at_tables
 from dpjax.numerics.cells import count_cells
 from dpjax.numerics.elimination import (
     MOST_ENTRIES,
@@ -23,18 +22,15 @@ from dpjax.numerics.elimination import (
     cell_moments,
     draw_levels,
     log_normaliser,
+    margins,
     plan_elimination,
     without_table,
 )
+from dpjax.release import PrivateRelease
 from dpjax.statistics.base import check_field_name
-from dpjax.statistics.combinators import Stacked
 from dpjax.statistics.labels import read_levels
-from dpjax.statistics.tables import Cells
 
-__all__ = ["LogLinear", "log_linear", "tables_of"]
-
-Columns = tuple[int, ...]
-"""The columns of a table by their places in the domain, increasing."""
+__all__ = ["LogLinear", "log_linear"]
 
 
 @accept_distributions
@@ -89,7 +85,7 @@ def log_linear(
     whole = tuple(one for one in named if not any(set(one) < set(other) for other in named))
     alone = tuple((column,) for column in range(len(cells.sizes)) if not any(column in one for one in whole))
     plan = plan_elimination(cells.sizes, (*dict.fromkeys(whole), *alone))
-    check_size(plan, cells.fields)
+    check_size(plan, cells.fields, "tables", "tables")
     num_effects = layout_of(plan).num_effects
     if (given := np.broadcast_shapes(np.shape(effect_prior.mean), np.shape(effect_prior.scale))) not in (
         (),
@@ -118,7 +114,7 @@ class LogLinear(Model):
     plan: Elimination = static()
 
     @property
-    def layout(self) -> "Layout":
+    def layout(self) -> Layout:
         """Where the effects are in the tables."""
         return layout_of(self.plan)
 
@@ -165,6 +161,10 @@ class LogLinear(Model):
         flat = jnp.concatenate([one.ravel() for one in weights])
         return jnp.sum(summary["counts"] * flat) - summary["number"] * log_normaliser(self.plan, weights)
 
+    def first_parameters(self, key: Key, release: PrivateRelease, num_chains: int) -> Parameters | None:
+        """Effects [chain, k] near the released tables; None if no tables of these columns were released."""
+        return starts_at_tables(self, key, release, num_chains)
+
     def statistic_moments(self, parameters: Parameters, statistic: Statistic) -> tuple[Array, Array] | None:
         """The probabilities [d] and the covariance [d, d] of all released cells, by the tree; None of other sums."""
         released = tables_of(statistic, self.cells)
@@ -178,6 +178,28 @@ class LogLinear(Model):
         mean, covariance = cell_moments(plan, [*own, *nothing], tuple(range(len(own), len(plan.tables))))
         order = order_of(released, self.cells.sizes)
         return mean[order], covariance[order][:, order]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return self.cells.fields
+
+    def margin(self, parameters: Parameters, fields: tuple[str, ...]) -> Array:
+        """The probabilities [levels, ...] of all combinations of the levels of some columns, by the tree."""
+        columns = tuple(map(self.cells.fields.index, fields))
+        plan = plan_elimination(self.cells.sizes, (*self.plan.tables, tuple(sorted(columns))))
+        check_size(plan, self.cells.fields, "fields", f"a margin of {list(fields)}")
+        own = self.weights(parameters)
+        whole = margins(plan, [*own, jnp.zeros(plan.shape(sorted(columns)), own[0].dtype)])[-1]
+        return jnp.transpose(whole, [sorted(columns).index(column) for column in columns])
+
+    def unreleased(self, release: PrivateRelease) -> tuple[str, ...]:
+        """The columns that no released table has, so that their effects are those of the prior."""
+        tables = None if release.summed is None else tables_of(release.summed.statistic, self.cells)
+        if tables is None:
+            return ()
+        seen = {self.cells.fields[column] for table in tables for column in table} | set(release.fields)
+        return tuple(name for name in self.cells.fields if name not in seen)
 
     @property
     def support(self) -> Domain | None:
@@ -198,117 +220,6 @@ class LogLinear(Model):
                 pairs = zip(term, contrast, strict=True)
                 names.append(":".join(f"{self.cells.fields[column]}.{number + 1}" for column, number in pairs))
         return {"effects": (tuple(names),)}
-
-
-class Layout(NamedTuple):
-    """Where the effects are in the tables, and the records' cells among those of all tables.
-
-    Attributes
-    ----------
-    terms
-        The columns of each term of the model, in the order of the effects.
-    num_effects
-        How many effects there are.
-    shapes
-        For each shape of a table: their places among the tables, and the places of effects in each [m, *shape], with
-        ``num_effects`` for none.
-    offsets
-        Where the cells of each table begin among all.
-    strides
-        How far each column's level moves the cell of each table [K, m].
-    num_cells
-        How many cells all tables have.
-    """
-
-    terms: tuple[Columns, ...]
-    num_effects: int
-    shapes: tuple[tuple[tuple[int, ...], np.ndarray], ...]
-    offsets: np.ndarray
-    strides: np.ndarray
-    num_cells: int
-
-    def weights(self, effects: Array) -> list[Array]:
-        """The log-weights of each table. Tables of one shape are computed side by side, so that they compile once."""
-        padded, found = jnp.append(effects, 0), {}
-        for places, index in self.shapes:
-            tables = padded[index]
-            for axis, size in enumerate(index.shape[1:], start=1):
-                tables = jnp.moveaxis(
-                    jnp.tensordot(jnp.asarray(contrasts(size), effects.dtype), tables, (1, axis)), 0, axis
-                )
-            found |= dict(zip(places, tables, strict=True))
-        return [found[place] for place in range(len(self.offsets))]
-
-    def places(self, levels: Array) -> Array:
-        """The cells [n, m] of records of these levels [K, n], in the tables one after another."""
-        cells = jnp.broadcast_to(jnp.asarray(self.offsets), (levels.shape[1], len(self.offsets)))
-        for column, strides in enumerate(self.strides):
-            cells = cells + levels[column][:, None] * strides[None]
-        return cells
-
-
-@lru_cache(maxsize=256)
-def layout_of(plan: Elimination) -> Layout:
-    """The layout of a model of the plan's tables: each term is written into the first table that holds its columns."""
-    subsets = {term for table in plan.tables for size in range(1, len(table) + 1) for term in combinations(table, size)}
-    terms = sorted(subsets, key=lambda term: (len(term), term))
-    sizes = [prod(plan.sizes[column] - 1 for column in term) for term in terms]
-    starts = dict(zip(terms, np.cumsum([0, *sizes]), strict=False))
-    num_effects, by_shape, written = sum(sizes), {}, set()
-    for place, table in enumerate(plan.tables):
-        index = np.full(plan.shape(table), num_effects)
-        for term in terms:
-            if set(term) <= set(table) and term not in written:
-                written.add(term)
-                # Level 0 of an axis stands for a column that is not in the term, and the others for its contrasts.
-                inside = tuple(slice(1, None) if column in term else 0 for column in table)
-                index[inside] = starts[term] + np.arange(index[inside].size).reshape(index[inside].shape)
-        by_shape.setdefault(index.shape, []).append((place, index))
-    shapes = tuple(
-        (tuple(place for place, _ in group), np.stack([index for _, index in group])) for group in by_shape.values()
-    )
-    entries = [plan.num_entries(table) for table in plan.tables]
-    strides = np.zeros((len(plan.sizes), len(plan.tables)), int)
-    for place, table in enumerate(plan.tables):
-        for axis, column in enumerate(table):
-            strides[column, place] = prod(plan.shape(table[axis + 1 :]))
-    offsets = np.cumsum([0, *entries[:-1]])
-    return Layout(tuple(terms), num_effects, shapes, offsets, strides, sum(entries))
-
-
-@lru_cache(maxsize=256)
-def contrasts(size: int) -> np.ndarray:
-    """A column of ones, and size − 1 orthonormal columns that sum to zero (Helmert) [size, size]."""
-    matrix = np.ones((size, size))
-    for column in range(1, size):
-        matrix[:, column] = np.where(np.arange(size) < column, 1.0, 0.0)
-        matrix[column, column] = -column
-        matrix[:, column] /= np.sqrt(column * (column + 1))
-    return matrix
-
-
-def tables_of(statistic: Statistic, domain: Domain) -> tuple[Columns, ...] | None:
-    """The columns of each table that a statistic counts, in its order; None if it counts anything else."""
-    if isinstance(statistic, Stacked):
-        found = [tables_of(one, domain) for one in statistic.statistics]
-        known = [one for one in found if one is not None]
-        return tuple(table for one in known for table in one) if len(known) == len(found) else None
-    if not isinstance(statistic, Cells) or not set(statistic.field) <= set(domain.fields):
-        return None
-    columns = tuple(map(domain.fields.index, statistic.field))
-    if statistic.num_categories != tuple(domain.sizes[column] for column in columns):
-        return None
-    return (columns,) if len(set(columns)) == len(columns) else None
-
-
-def order_of(tables: tuple[Columns, ...], sizes: tuple[int, ...]) -> np.ndarray:
-    """The places [d] of the cells of tables with their columns as given, among those with increasing columns."""
-    found, start = [], 0
-    for table in tables:
-        inner = np.arange(prod(sizes[column] for column in table)).reshape([sizes[column] for column in sorted(table)])
-        found.append(start + np.transpose(inner, [sorted(table).index(column) for column in table]).ravel())
-        start += inner.size
-    return np.concatenate(found)
 
 
 def read_domain(domain: Any) -> Domain:
@@ -357,17 +268,17 @@ def read_tables(tables: Any, domain: Domain) -> tuple[Columns, ...]:
     return tuple(found)
 
 
-def check_size(plan: Elimination, fields: tuple[str, ...]) -> None:
+def check_size(plan: Elimination, fields: tuple[str, ...], argument: str, asked: str) -> None:
     """Raise if the largest table of the tree is too large, with what would make it smaller."""
     largest, size = plan.largest, plan.num_entries(plan.largest)
     if size <= MOST_ENTRIES:
         return
     columns = [fields[column] for column in sorted(largest)]
-    given = f"tables whose sums go through one of {size:,} entries, over the columns {columns}"
+    given = f"{asked} whose sums go through one of {size:,} entries, over the columns {columns}"
     widest = fields[max(largest, key=lambda column: plan.sizes[column])]
     remedy = f"Coarsen {widest!r}, which has most levels of these"
     if (found := without_table(plan)) is not None:
         place, rest = found
         left = tuple(fields[column] for column in plan.tables[place])
         remedy = f"Leave out the table {left}, and it has {rest:,}. Or c{remedy[1:]}"
-    fail("tables", given, f"at most {MOST_ENTRIES:,} entries", f"{remedy}.")
+    fail(argument, given, f"at most {MOST_ENTRIES:,} entries", f"{remedy}.")

@@ -1,7 +1,7 @@
 """What a posterior says of itself: how its draws were made, and what is to be warned of."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import jax
 import numpy as np
@@ -26,6 +26,7 @@ from dpjax.diagnostics.warnings import (
 )
 from dpjax.models.recentred import standard_coordinates
 from dpjax.models.simulation import free_numbers, parameter_shapes
+from dpjax.release import PrivateRelease
 
 if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
@@ -58,6 +59,23 @@ def level_names_of(posterior: "Posterior") -> dict[str, tuple[str, ...]]:
 def labels_of(posterior: "Posterior") -> dict[str, tuple[tuple[str, ...], ...]]:
     """The names of the entries of parameters and derived quantities, by those of the levels."""
     return {} if is_missing(posterior.model) else posterior.model.entry_labels(level_names_of(posterior))
+
+
+@runtime_checkable
+class KnowsUnreleased(Protocol):
+    """A model of columns, some of which no released number may be about."""
+
+    def unreleased(self, release: PrivateRelease) -> tuple[str, ...]:
+        """The names of those."""
+
+
+def note_of(posterior: "Posterior") -> str:
+    """What is said below a summary: that it is approximate, and which columns were not released."""
+    notes, model = [APPROXIMATE] if posterior.approximate else [], posterior.model
+    known = isinstance(model, KnowsUnreleased) and not is_missing(posterior.release)
+    if known and (columns := model.unreleased(posterior.release)):
+        notes.append(f"by the prior alone, as no released table has them: {', '.join(columns)}")
+    return "; ".join(notes)
 
 
 def describe_posterior(posterior: "Posterior") -> str:
