@@ -167,6 +167,24 @@ class LogLinear(Model):
 
     def statistic_moments(self, parameters: Parameters, statistic: Statistic) -> tuple[Array, Array] | None:
         """The probabilities [d] and the covariance [d, d] of all released cells, by the tree; None of other sums."""
+        if (released := self.with_released(parameters, statistic)) is None:
+            return None
+        plan, weights, order = released
+        places = tuple(range(len(self.plan.tables), len(plan.tables)))
+        mean, covariance = cell_moments(plan, weights, places)
+        return mean[order], covariance[order][:, order]
+
+    def statistic_mean(self, parameters: Parameters, statistic: Statistic) -> Array | None:
+        """The probabilities [d] alone."""
+        if (released := self.with_released(parameters, statistic)) is None:
+            return None
+        plan, weights, order = released
+        return jnp.concatenate([one.ravel() for one in margins(plan, weights)[len(self.plan.tables) :]])[order]
+
+    def with_released(
+        self, parameters: Parameters, statistic: Statistic
+    ) -> tuple[Elimination, list[Array], np.ndarray] | None:
+        """The plan with released tables after the model's own, the weights of both, and the order of released cells."""
         released = tables_of(statistic, self.cells)
         if released is None:
             return None
@@ -175,9 +193,7 @@ class LogLinear(Model):
             return None
         own = self.weights(parameters)
         nothing = [jnp.zeros(plan.shape(one), own[0].dtype) for one in plan.tables[len(own) :]]
-        mean, covariance = cell_moments(plan, [*own, *nothing], tuple(range(len(own), len(plan.tables))))
-        order = order_of(released, self.cells.sizes)
-        return mean[order], covariance[order][:, order]
+        return plan, [*own, *nothing], order_of(released, self.cells.sizes)
 
     @property
     def columns(self) -> tuple[str, ...]:
