@@ -21,7 +21,7 @@ Columns = tuple[int, ...]
 
 
 class Layout(NamedTuple):
-    """Where the effects are in the tables, and the records' cells among those of all tables.
+    """The places of the effects in the tables, and of the records' cells among those of all tables.
 
     Attributes
     ----------

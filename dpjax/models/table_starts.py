@@ -13,6 +13,7 @@ from scipy import optimize, stats
 from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Key, Parameters
 from dpjax.mechanisms.base import parts_of
+from dpjax.mechanisms.composite import merge_parts
 from dpjax.mechanisms.spread import simulated_variance
 from dpjax.models.programs import jit_model
 from dpjax.models.table_effects import Columns, contrasts, tables_of
@@ -46,8 +47,8 @@ def starts_at_tables(model: Any, key: Key, release: PrivateRelease, num_chains: 
 
     Each effect is a contrast of some margin. A contrast that several tables have is their average, weighted by their
     precision. The effects with these contrasts are found by ascent of a concave function, the log-density of records
-    that have them, in place of iterative proportional fitting, which needs tables that agree. Effects in no table are
-    draws from the prior.
+    that have them. Iterative proportional fitting would need tables that agree. Effects in no table are draws from the
+    prior.
     """
     tables = tables_of(release.statistic, model.cells) if isinstance(release, Release) else None
     if tables is None:
@@ -101,7 +102,7 @@ def log_density_of_contrasts(model: Any, effects: Array, wanted: Array, number: 
 def noise_variance(key: Key, release: Release) -> np.ndarray:
     """The variance [d] of the noise of each cell."""
     found = np.zeros(release.value.size)
-    for place, (part, where) in enumerate(parts_of(release.merged().mechanism, release.value.size)):
+    for place, (part, where) in enumerate(parts_of(merge_parts(release.mechanism), release.value.size)):
         known = None if part.noise is None else part.noise.variance()
         if known is None:
             known = simulated_variance(jax.random.fold_in(key, place), part, release.value[where])

@@ -193,16 +193,6 @@ class Release(Described, NamesArguments):
         """The release with its density raised to a power []; known totals stay so."""
         return self.with_mechanism(temper_mechanism(self.mechanism, power))
 
-    def merged(self) -> "Release":
-        """The release with neighbouring parts of one family of noise as one, as samplers take it."""
-        mechanism = merge_parts(self.mechanism)
-        if mechanism is self.mechanism:
-            return self
-        with warnings.catch_warnings():
-            # The user was warned where the release was made.
-            warnings.simplefilter("ignore", PrecisionWarning)
-            return self.with_mechanism(mechanism)
-
     def observing(self, observed: Array) -> "Release":
         """As if another value had been released."""
         return replace(self, value=observed)
@@ -328,6 +318,17 @@ class Release(Described, NamesArguments):
             json.choose_statistic(content["statistic"], statistic),
             json.decode_number(content["n"]),
         )
+
+
+def merge_noise(release: Release) -> Release:
+    """The release with neighbouring parts of one family of noise as one, as samplers take it."""
+    mechanism = merge_parts(release.mechanism)
+    if mechanism is release.mechanism:
+        return release
+    with warnings.catch_warnings():
+        # The user was warned where the release was made.
+        warnings.simplefilter("ignore", PrecisionWarning)
+        return release.with_mechanism(mechanism)
 
 
 def one_sum_of(release: PrivateRelease) -> Release | None:

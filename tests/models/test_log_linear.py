@@ -7,10 +7,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import gammaln, logsumexp
 
 import dpjax
 from dpjax import diagnostics, models, statistics
+from tests.tools import perfect_start
 
 SIZES = {"a": 2, "b": 2, "c": 2}
 MODEL = models.log_linear(SIZES, [("a", "b"), ("b", "c")], models.NormalPrior(0.2, 0.8))
@@ -138,6 +140,17 @@ def test_records_counts_and_the_normal_sum_agree() -> None:
             allowed = 0.0 if other == 1 else 0.05 * columns[0].std()
             assert abs(gap) < 4 * np.hypot(errors[0], errors[other]) + allowed, (place, other)
             assert abs(columns[other].std() / columns[0].std() - 1) < 0.1, (place, other)
+
+
+def test_the_joint_law_is_invariant() -> None:
+    """Perfect starts: effects keep their prior, and the implied noise its law; no oracle has twelve records."""
+    replicates = perfect_start.run(jax.random.key(11), MODEL, release_of(VALUE, 12), dpjax.imwg(), num_chains=3_000)
+    law = stats.norm(0.2, 0.8)
+    p_values = [stats.kstest(column, law.cdf).pvalue for column in replicates.parameters["effects"].T]
+    assert min(p_values) * 5 > perfect_start.REJECT
+    grid = np.exp(-0.5 * np.square(np.arange(-40, 41) / SCALE))
+    probability = lambda values: np.exp(-0.5 * np.square(values / SCALE)) / grid.sum()  # noqa: E731
+    assert perfect_start.lattice_p_value(replicates.noise, probability, 3) > perfect_start.REJECT
 
 
 def test_trees_that_are_too_large_are_refused_with_what_to_leave_out() -> None:

@@ -7,6 +7,7 @@ from dpjax.base import Imputation, Key, Latent, Model, Parameters
 from dpjax.data_augmentation.records.parts import PartialKernel
 from dpjax.models.simulation import GibbsState, Position
 from dpjax.release import PrivateRelease, Release
+from dpjax.release.summed import merge_noise
 
 __all__ = [
     "FreshProposals",
@@ -105,7 +106,7 @@ def is_constrained(imputation: Imputation, release: PrivateRelease) -> bool:
 
 def latent_form(model: Model, release: PrivateRelease, imputation: Imputation) -> tuple[Model, PrivateRelease]:
     """Model and release in the form of the latent data that an imputation moves."""
-    release = release.merged() if isinstance(release, Release) else release
+    release = merge_noise(release) if isinstance(release, Release) else release
     return imputation.form(model, release) if isinstance(imputation, ChangesForm) else (model, release)
 
 
