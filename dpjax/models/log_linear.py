@@ -13,7 +13,7 @@ from dpjax.base import Array, Key, Model, Parameters, Records, Statistic
 from dpjax.domain import LARGEST_DOMAIN, Domain
 from dpjax.models.distributions import accept_distributions
 from dpjax.models.priors import NormalPrior
-from dpjax.models.table_effects import Columns, Layout, layout_of, order_of, tables_of
+from dpjax.models.table_effects import Columns, EffectLayout, layout_of, order_of, tables_of
 from dpjax.models.table_starts import starts_at_tables
 from dpjax.numerics.cells import count_cells
 from dpjax.numerics.elimination import (
@@ -114,7 +114,7 @@ class LogLinear(Model):
     plan: Elimination = static()
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> EffectLayout:
         """Where the effects are in the tables."""
         return layout_of(self.plan)
 

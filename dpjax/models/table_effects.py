@@ -14,13 +14,13 @@ from dpjax.numerics.elimination import Elimination
 from dpjax.statistics.combinators import Stacked
 from dpjax.statistics.tables import Cells
 
-__all__ = ["Columns", "Layout", "contrasts", "layout_of", "order_of", "tables_of"]
+__all__ = ["Columns", "EffectLayout", "contrasts", "layout_of", "order_of", "tables_of"]
 
 Columns = tuple[int, ...]
 """The columns of a table by their places in the domain, increasing."""
 
 
-class Layout(NamedTuple):
+class EffectLayout(NamedTuple):
     """The places of the effects in the tables, and of the records' cells among those of all tables.
 
     Attributes
@@ -68,7 +68,7 @@ class Layout(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def layout_of(plan: Elimination) -> Layout:
+def layout_of(plan: Elimination) -> EffectLayout:
     """The layout of a model of the plan's tables: each term is written into the first table that holds its columns."""
     subsets = {term for table in plan.tables for size in range(1, len(table) + 1) for term in combinations(table, size)}
     terms = sorted(subsets, key=lambda term: (len(term), term))
@@ -93,7 +93,7 @@ def layout_of(plan: Elimination) -> Layout:
         for axis, column in enumerate(table):
             strides[column, place] = prod(plan.shape(table[axis + 1 :]))
     offsets = np.cumsum([0, *entries[:-1]])
-    return Layout(tuple(terms), num_effects, shapes, offsets, strides, sum(entries))
+    return EffectLayout(tuple(terms), num_effects, shapes, offsets, strides, sum(entries))
 
 
 @lru_cache(maxsize=256)

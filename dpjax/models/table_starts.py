@@ -19,6 +19,7 @@ from dpjax.models.programs import jit_model
 from dpjax.models.table_effects import Columns, contrasts, tables_of
 from dpjax.numerics.elimination import log_normaliser
 from dpjax.release import PrivateRelease, Release
+from dpjax.release.summed import one_sum_of
 from dpjax.release.unknown_count import expected_number
 
 __all__ = ["HasStarts", "starts_at_tables"]
@@ -50,14 +51,15 @@ def starts_at_tables(model: Any, key: Key, release: PrivateRelease, num_chains: 
     that have them. Iterative proportional fitting would need tables that agree. Effects in no table are draws from the
     prior.
     """
-    tables = tables_of(release.statistic, model.cells) if isinstance(release, Release) else None
-    if tables is None:
+    summed = one_sum_of(release)
+    tables = None if summed is None else tables_of(summed.statistic, model.cells)
+    if summed is None or tables is None:
         return None
     spread_key, prior_key, noise_key = jax.random.split(key, 3)
-    value, variance = np.asarray(release.value, float), noise_variance(spread_key, release)
+    value, variance = np.asarray(summed.value, float), noise_variance(spread_key, summed)
     split = split_tables(model, tables, value, variance)
     remark_on_contradictions(model, split)
-    number = expected_number(release.n)
+    number = expected_number(summed.n)
     noise = np.asarray(jax.random.normal(noise_key, (num_chains, value.size), float)) * np.sqrt(variance)
     # Noise that is larger than the counts vary leaves the effects to their prior.
     trust = 1 / (1 + float(np.mean([np.sum(table[2]) for table in split])) / number)
