@@ -205,7 +205,7 @@ def merge_parts(mechanism: Mechanism) -> Mechanism:
     """
     merged: list[tuple[Mechanism, int]] = []
     for part, size in mechanism.parts or ():
-        part = replace(part, privacy=None) if isinstance(part, Additive) and hasattr(part, "privacy") else part
+        part = without_promise(part) if isinstance(part, Additive) else part
         last = merged[-1] if merged else None
         if last is not None and isinstance(part, Additive) and alike(last[0], part):
             merged[-1] = jax.tree.map(partial(join, last[1], size), last[0], part), last[1] + size
@@ -216,9 +216,15 @@ def merge_parts(mechanism: Mechanism) -> Mechanism:
     return merged[0][0] if len(merged) == 1 else Independent(*zip(*merged, strict=True))
 
 
+def without_promise(part: Any) -> Mechanism:
+    """The mechanism without what was stated of it, which belongs to its structure."""
+    return replace(part, privacy=None) if hasattr(part, "privacy") else part
+
+
 def alike(one: Mechanism, other: Mechanism) -> bool:
     """Whether two mechanisms differ in numbers alone."""
-    return jax.tree.structure(one) == jax.tree.structure(other)
+    structures: list[Any] = [jax.tree.structure(one), jax.tree.structure(other)]
+    return bool(structures[0] == structures[1])
 
 
 def join(size: int, other_size: int, one: Any, other: Any) -> Any:

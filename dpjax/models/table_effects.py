@@ -49,7 +49,8 @@ class EffectLayout(NamedTuple):
 
     def weights(self, effects: Array) -> list[Array]:
         """The log-weights of each table. Tables of one shape are computed side by side, so that they compile once."""
-        padded, found = jnp.append(effects, 0), {}
+        padded = jnp.append(effects, 0)
+        found: dict[int, Array] = {}
         for places, index in self.shapes:
             tables = padded[index]
             for axis, size in enumerate(index.shape[1:], start=1):
@@ -74,7 +75,8 @@ def layout_of(plan: Elimination) -> EffectLayout:
     terms = sorted(subsets, key=lambda term: (len(term), term))
     sizes = [prod(plan.sizes[column] - 1 for column in term) for term in terms]
     starts = dict(zip(terms, np.cumsum([0, *sizes]), strict=False))
-    num_effects, by_shape, written = sum(sizes), {}, set()
+    num_effects, written = sum(sizes), set()
+    by_shape: dict[tuple[int, ...], list[tuple[int, np.ndarray]]] = {}
     for place, table in enumerate(plan.tables):
         index = np.full(plan.shape(table), num_effects)
         for term in terms:

@@ -114,12 +114,13 @@ def noise_variance(key: Key, release: Release) -> np.ndarray:
 
 def split_tables(model: Any, tables: tuple[Columns, ...], value: np.ndarray, variance: np.ndarray) -> list[Table]:
     """The columns of each table, increasing, its counts and the variances of their noise."""
-    found, start = [], 0
+    found: list[Table] = []
+    start = 0
     for table in tables:
         shape = tuple(model.cells.sizes[column] for column in table)
         end, order = start + int(np.prod(shape)), np.argsort(table)
-        parts = (numbers[start:end].reshape(shape).transpose(order) for numbers in (value, variance))
-        found.append((tuple(sorted(table)), *parts))
+        counts, noise = (numbers[start:end].reshape(shape).transpose(order) for numbers in (value, variance))
+        found.append((tuple(sorted(table)), counts, noise))
         start = end
     return found
 
@@ -144,8 +145,8 @@ def released_contrasts(model: Any, tables: list[Table]) -> tuple[np.ndarray, np.
             total, weight = total + precision * shares.ravel() / np.maximum(counts, 0.5).sum(), weight + precision
         sums.append(total)
         weights.append(np.full(size, weight))
-    whole, weight = np.concatenate(sums), np.concatenate(weights)
-    return whole / np.where(weight > 0, weight, 1), weight > 0
+    precisions = np.concatenate(weights)
+    return np.concatenate(sums) / np.where(precisions > 0, precisions, 1), precisions > 0
 
 
 def remark_on_contradictions(model: Any, tables: list[Table]) -> None:

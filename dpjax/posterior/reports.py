@@ -71,9 +71,10 @@ class KnowsUnreleased(Protocol):
 
 def note_of(posterior: "Posterior") -> str:
     """What is said below a summary: that it is approximate, and which columns were not released."""
-    notes, model = [APPROXIMATE] if posterior.approximate else [], posterior.model
-    known = isinstance(model, KnowsUnreleased) and not is_missing(posterior.release)
-    if known and (columns := model.unreleased(posterior.release)):
+    notes = [APPROXIMATE] if posterior.approximate else []
+    model: Any = posterior.model
+    knows = isinstance(model, KnowsUnreleased) and not is_missing(posterior.release)
+    if columns := model.unreleased(posterior.release) if knows else ():
         notes.append(f"by the prior alone, as no released table has them: {', '.join(columns)}")
     return "; ".join(notes)
 
