@@ -29,6 +29,7 @@ BENCHMARKS = (
     "summed_out",
     "country",
     "unknown_number",
+    "many_columns",
     "noisy_gradients",
 )
 

@@ -110,11 +110,11 @@ def moment_errors(numbers: Array, variance: Array, coarse: tuple[Array, Array], 
     return jax.vmap(one)(numbers, coarse, fine)
 
 
-def choose_draws(draws: Parameters) -> Parameters:
+def choose_draws(draws: Parameters, most: int = NUM_DRAWS) -> Parameters:
     """Evenly spaced draws [number, ...] among those of all chains [chain, draw, ...]."""
     merged = {name: leaf.reshape(-1, *leaf.shape[2:]) for name, leaf in draws.items()}
     total = len(next(iter(merged.values())))
-    chosen = np.linspace(0, total - 1, min(NUM_DRAWS, total)).round().astype(int)
+    chosen = np.linspace(0, total - 1, min(most, total)).round().astype(int)
     return {name: jnp.asarray(leaf[chosen]) for name, leaf in merged.items()}
 
 

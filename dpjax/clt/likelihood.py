@@ -11,7 +11,7 @@ from jax.flatten_util import ravel_pytree
 
 from dpjax._util.spelling import names_arguments
 from dpjax._util.threads import one_blas_thread
-from dpjax._util.validation import check_count, fail, name_of
+from dpjax._util.validation import check_count, check_flag, fail, name_of
 from dpjax.base import Array, Key, Model, Parameters, Records, static
 from dpjax.clt.accuracy import check_errors, choose_draws, measure_errors, measure_skewness, warn_of_skewness
 from dpjax.clt.density import CltProblem, build_problem, release_noise, simulate_variance
@@ -164,9 +164,12 @@ class ByNormalSum(SummedOut):
     ----------
     num_points
         Points of the quadrature; None for the default.
+    held
+        Whether the covariance is that of the mode.
     """
 
     num_points: int | None = None
+    held: bool = False
 
     is_exact: ClassVar[bool] = False
 
@@ -191,11 +194,16 @@ class ByNormalSum(SummedOut):
         rule_key, noise_key = jax.random.split(jax.random.key(0))
         make = partial(make_points, rule_key, model, source, num_points)
         simulated = simulate_variance(noise_key, real)
-        return NormalSum(model, real, (make(1), make(REFINEMENT)), simulated, source, num_points)
+        found = NormalSum(model, real, (make(1), make(REFINEMENT)), simulated, source, num_points)
+        if not self.held:
+            return found
+        from dpjax.clt.held import hold_covariance
+
+        return hold_covariance(found)
 
 
 @names_arguments
-def normal_sum(num_points: int | None = None) -> ByNormalSum:
+def normal_sum(num_points: int | None = None, hold_covariance: bool = False) -> ByNormalSum:
     """Take the sum of the records to be Normal in place of imputing them: approximate, at a cost free of n.
 
     For ``dpjax.sample(..., likelihood=dpjax.normal_sum())``, which is what `dpjax.sample_clt` does.
@@ -204,6 +212,10 @@ def normal_sum(num_points: int | None = None) -> ByNormalSum:
     ----------
     num_points
         Points of the quadrature by which moments are computed; see `dpjax.sample_clt`.
+    hold_covariance
+        Whether the covariance of the sum is that of the mode throughout, for `dpjax.models.log_linear` with hundreds
+        of released cells. ``posterior.info["held_share"]`` has the share of draws that would be effective if they were
+        weighted for that.
 
     Raises
     ------
@@ -218,4 +230,5 @@ def normal_sum(num_points: int | None = None) -> ByNormalSum:
     """
     if num_points is not None:
         check_count("num_points", num_points, "Pass a whole number of at least 8.", least=8)
-    return ByNormalSum(num_points=num_points)
+    check_flag("hold_covariance", hold_covariance)
+    return ByNormalSum(num_points=num_points, held=hold_covariance)

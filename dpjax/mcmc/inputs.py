@@ -8,7 +8,7 @@ from typing import Any, Literal
 import jax
 
 from dpjax._util.validation import Obstacle, fail, is_refusal, summarize_error
-from dpjax.base import Model, Parameters, Records
+from dpjax.base import Key, Model, Parameters, Records
 from dpjax.clt import check_problem, normal_sum, obstacle_to_clt, source_or_obstacle
 from dpjax.data_augmentation.counts.form import prefers_counts
 from dpjax.data_augmentation.counts.table import COUNTS
@@ -18,6 +18,7 @@ from dpjax.mcmc.run import Collect
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters, check_prior
 from dpjax.models.simulation import GibbsState, parameter_shapes
+from dpjax.models.table_starts import HasStarts
 from dpjax.release import PrivateRelease
 from dpjax.release.base import is_release
 from dpjax.release.unknown_count import expected_number, is_unknown
@@ -125,6 +126,16 @@ def default_initial(problem: Problem) -> Literal["large-sample"] | None:
     if own is not None or problem.plan.sums_out or is_unknown(release) or release.n < RECORDS_FOR_LARGE_STARTS:
         return None
     return LARGE_SAMPLE if obstacle_to_clt(model, release) is None else None
+
+
+def own_starts(problem: Problem, key: Key, num_chains: int) -> Parameters | None:
+    """Where the model knows that chains start, if it does and records are imputed."""
+    model = problem.given_model
+    if problem.plan.sums_out or not isinstance(model, HasStarts):
+        return None
+    return model.first_parameters(
+        jax.random.fold_in(jax.random.clone(key), num_chains), problem.given_release, num_chains
+    )
 
 
 def check_word(model: Model, release: PrivateRelease, initial: str) -> Literal["large-sample"]:

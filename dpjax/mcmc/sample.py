@@ -31,6 +31,7 @@ from dpjax.mcmc.inputs import (
     collect_given,
     default_initial,
     default_likelihood,
+    own_starts,
     read_collect,
 )
 from dpjax.mcmc.modes import warn_of_modes
@@ -206,11 +207,13 @@ def sample(
         check_derived(model)
         check_until(until, model)
         initial, asked = check_initial(model, release, initial, num_chains), isinstance(initial, str)
+        keys = split_key(key, num_chains)
+        initial = own_starts(problem, keys.tuning, num_chains) if initial is None else initial
         initial = default_initial(problem) if initial is None else initial
         initial = None if asked and problem.plan.sums_out else initial  # these start at modes as it is
         mesh = choose_mesh(devices, num_chains)
         path = None if checkpoint is None else check_path(checkpoint, mesh)
-        given = {"collect": collect_given(problem, collect), "keys": split_key(key, num_chains), "mesh": mesh}
+        given = {"collect": collect_given(problem, collect), "keys": keys, "mesh": mesh}
         if problem.plan.sums_out:
             problem = with_refresh(problem, refresh)
             run: PosteriorRun = make_run_alone(problem, num_warmup, num_samples, thin, initial, **given)

@@ -1,7 +1,7 @@
 """Mechanisms side by side, each on coordinates of its own, and a mechanism whose density is raised to a power."""
 
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from operator import add, is_
 from typing import Any, ClassVar
 
@@ -13,6 +13,7 @@ from dpjax._util.validation import check_count, describe, fail, name_of
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import AddedNoise
+from dpjax.mechanisms.additive import Additive
 from dpjax.mechanisms.base import Mechanism, as_floating, as_mechanism, is_mechanism, parts_of
 from dpjax.mechanisms.largest_density import bounded_as, largest_density
 from dpjax.mechanisms.possible_sums import PossibleSums
@@ -194,6 +195,41 @@ def _flatten(mechanism: Any, size: int) -> tuple[tuple[Any, int], ...]:
     if (total := sum(part_size for _, part_size in parts)) != size:
         fail("sizes", size, f"{total}, as many as its parts release", "Pass the coordinates of each mechanism.")
     return parts
+
+
+def merge_parts(mechanism: Mechanism) -> Mechanism:
+    """The mechanism with neighbouring parts that add noise of one family as one part, so that they compile once.
+
+    Each parameter of such a part has one number for each coordinate, whatever the numbers are, so that releases that
+    differ in numbers share programs. What parts promise is left out, as samplers do not ask for it.
+    """
+    merged: list[tuple[Mechanism, int]] = []
+    for part, size in mechanism.parts or ():
+        part = without_promise(part) if isinstance(part, Additive) else part
+        last = merged[-1] if merged else None
+        if last is not None and isinstance(part, Additive) and alike(last[0], part):
+            merged[-1] = jax.tree.map(partial(join, last[1], size), last[0], part), last[1] + size
+        else:
+            merged.append((part, size))
+    if len(merged) == len(mechanism.parts or ()):
+        return mechanism
+    return merged[0][0] if len(merged) == 1 else Independent(*zip(*merged, strict=True))
+
+
+def without_promise(part: Any) -> Mechanism:
+    """The mechanism without what was stated of it, which belongs to its structure."""
+    return replace(part, privacy=None) if hasattr(part, "privacy") else part
+
+
+def alike(one: Mechanism, other: Mechanism) -> bool:
+    """Whether two mechanisms differ in numbers alone."""
+    structures: list[Any] = [jax.tree.structure(one), jax.tree.structure(other)]
+    return bool(structures[0] == structures[1])
+
+
+def join(size: int, other_size: int, one: Any, other: Any) -> Any:
+    """A parameter of so many coordinates, and of others after them, one number for each."""
+    return jnp.concatenate([jnp.broadcast_to(as_floating(one), size), jnp.broadcast_to(as_floating(other), other_size)])
 
 
 def temper_mechanism(mechanism: Mechanism, power: Array) -> Mechanism:

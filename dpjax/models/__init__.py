@@ -12,6 +12,7 @@ from dpjax.models.dirichlet import dirichlet
 from dpjax.models.exponential import exponential
 from dpjax.models.laws import check
 from dpjax.models.linear_regression import linear_regression
+from dpjax.models.log_linear import log_linear
 from dpjax.models.naive_bayes import naive_bayes
 from dpjax.models.normal import normal
 from dpjax.models.priors import (
@@ -47,6 +48,7 @@ __all__ = [
     "exponential",
     "formula",
     "linear_regression",
+    "log_linear",
     "naive_bayes",
     "normal",
 ]

@@ -227,6 +227,18 @@ class Categorical(MappedModel):
         return {} if self.table is None else odds_ratios(self.table, parameters)
 
     @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the fields."""
+        return self.cells.fields
+
+    def margin(self, parameters: Parameters, fields: tuple[str, ...]) -> Array:
+        """The probabilities [levels, ...] of all combinations of the levels of some fields."""
+        axes = tuple(map(self.cells.fields.index, fields))
+        others = tuple(axis for axis in range(len(self.cells.sizes)) if axis not in axes)
+        kept = jnp.sum(parameters["probabilities"].reshape(self.cells.sizes), axis=others)
+        return jnp.transpose(kept, [sorted(axes).index(axis) for axis in axes])
+
+    @property
     def level_names(self) -> dict[str, tuple[str, ...]]:
         """The names of the levels by field."""
         return self.cells.level_names

@@ -25,11 +25,12 @@ from dpjax.models.simulation import GibbsState, draw_values, parameter_shapes
 from dpjax.posterior.checks import Statistics, check_predictions
 from dpjax.posterior.completed import DataSets, complete, default_size, synthesize
 from dpjax.posterior.concatenate import join_runs
+from dpjax.posterior.margins import Margins
 from dpjax.posterior.odds import HasLogOdds, tabulate_odds
 from dpjax.posterior.pictures import Pictures
 from dpjax.posterior.prediction import Prediction, make_prediction
 from dpjax.posterior.ranks import tabulate_ranks
-from dpjax.posterior.reports import APPROXIMATE, advise, describe_posterior, labels_of, level_names_of, warn_of
+from dpjax.posterior.reports import advise, describe_posterior, labels_of, level_names_of, note_of, warn_of
 from dpjax.posterior.saving import Saved
 from dpjax.release import PrivateRelease
 from dpjax.release.unknown_count import is_unknown
@@ -39,7 +40,7 @@ Predictor = Callable[[Key, Model, Any, Parameters], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior(Printed, Pictures, Saved):
+class Posterior(Printed, Margins, Pictures, Saved):
     """Draws from p(parameters | release).
 
     It can be pickled. A pickle holds what can be built again of model, release and plan. A part with functions that are
@@ -188,7 +189,7 @@ class Posterior(Printed, Pictures, Saved):
         """
         shown = transformed(self.draws, {} if transform is None else transform)
         figures = {name: summarize(draws, quantiles) for name, draws in shown.items()}
-        table = tabulate(figures, APPROXIMATE if self.approximate else self.release.remark, self.labels)
+        table = tabulate(figures, note_of(self), self.labels)
         warn_of(self, table)
         return (table if names is None else table.take(names)).choose(columns)
 

@@ -1,7 +1,7 @@
 """What a posterior says of itself: how its draws were made, and what is to be warned of."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -27,6 +27,7 @@ from dpjax.diagnostics.warnings import (
 from dpjax.models.programs import jit_model
 from dpjax.models.recentred import standard_coordinates
 from dpjax.models.simulation import free_numbers, parameter_shapes
+from dpjax.release import PrivateRelease
 
 if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
@@ -62,6 +63,26 @@ def level_names_of(posterior: "Posterior") -> dict[str, tuple[str, ...]]:
 def labels_of(posterior: "Posterior") -> dict[str, tuple[tuple[str, ...], ...]]:
     """The names of the entries of parameters and derived quantities, by those of the levels."""
     return {} if is_missing(posterior.model) else posterior.model.entry_labels(level_names_of(posterior))
+
+
+@runtime_checkable
+class KnowsUnreleased(Protocol):
+    """A model of columns, some of which no released number may be about."""
+
+    def unreleased(self, release: PrivateRelease) -> tuple[str, ...]:
+        """The names of those."""
+
+
+def note_of(posterior: "Posterior") -> str:
+    """The note below a summary: that it is approximate, what the release remarks, and which columns were not released."""
+    notes = [APPROXIMATE] if posterior.approximate else []
+    if is_missing(posterior.release):
+        return "; ".join(notes)
+    notes += [posterior.release.remark] * bool(posterior.release.remark)
+    model: Any = posterior.model
+    if columns := model.unreleased(posterior.release) if isinstance(model, KnowsUnreleased) else ():
+        notes.append(f"by the prior alone, as no released table has them: {', '.join(columns)}")
+    return "; ".join(notes)
 
 
 def describe_posterior(posterior: "Posterior") -> str:

@@ -17,7 +17,7 @@ from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import Obstacle, check_free, fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
 from dpjax.mechanisms.base import Mechanism, at_coordinates, convert_mechanisms, parts_of
-from dpjax.mechanisms.composite import Padded, temper_mechanism
+from dpjax.mechanisms.composite import Padded, merge_parts, temper_mechanism
 from dpjax.numerics import all_finite, sum_rows
 from dpjax.numerics.sums import are_summed_at_once, sum_records, zero_if_finite
 from dpjax.release import json
@@ -318,6 +318,17 @@ class Release(Described, NamesArguments):
             json.choose_statistic(content["statistic"], statistic),
             json.decode_number(content["n"]),
         )
+
+
+def merge_noise(release: Release) -> Release:
+    """The release with neighbouring parts of one family of noise as one, as samplers take it."""
+    mechanism = merge_parts(release.mechanism)
+    if mechanism is release.mechanism:
+        return release
+    with warnings.catch_warnings():
+        # The user was warned where the release was made.
+        warnings.simplefilter("ignore", PrecisionWarning)
+        return release.with_mechanism(mechanism)
 
 
 def one_sum_of(release: PrivateRelease) -> Release | None:

@@ -20,7 +20,7 @@ from dpjax.mechanisms import (
     SmoothedHistogram,
 )
 from dpjax.mechanisms.base import Mechanism, parts_of
-from dpjax.mechanisms.composite import temper_mechanism
+from dpjax.mechanisms.composite import merge_parts, temper_mechanism
 from dpjax.release import Release
 
 
@@ -102,6 +102,22 @@ def test_draws_are_those_of_the_parts(name):
     for place, (part, where) in enumerate(parts_of(mechanism, 6)):
         expected = jax.vmap(part.sample, in_axes=(0, None))(keys[:, place], STATISTIC[where])
         np.testing.assert_allclose(draws[:, where], expected, rtol=1e-6)
+
+
+def test_neighbours_of_one_family_become_one_part():
+    """With a number for each coordinate, in place of a program that has each part: fourteen tables are one part."""
+    promised = Laplace(2.0, privacy=Privacy("pure", "replace-one", epsilon=1.0))
+    many = Independent(
+        [Laplace(SCALES), promised, Gaussian(0.7), Gaussian(0.7), Cauchy(), Laplace(1.0)], [2, 1, 1, 2, 1, 1]
+    )
+    merged = merge_parts(many)
+    assert [(type(part).__name__, size) for part, size in merged.parts][:2] == [("Laplace", 3), ("Gaussian", 3)]
+    assert [size for _, size in merged.parts] == [3, 3, 1, 1]
+    value, statistic = jnp.arange(8.0), jnp.cos(jnp.arange(8.0))
+    np.testing.assert_allclose(merged.log_density(value, statistic), many.log_density(value, statistic), rtol=1e-6)
+    assert isinstance(merge_parts(Independent([Laplace(1.0), Laplace(1.0)], [2, 1])), Laplace)
+    assert merge_parts(NOISE) is NOISE
+    assert merge_parts(Gaussian(1.0)) == Gaussian(1.0)
 
 
 @pytest.mark.parametrize("name", KINDS)

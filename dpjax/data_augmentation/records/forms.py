@@ -7,6 +7,7 @@ from dpjax.base import Imputation, Key, Latent, Model, Parameters
 from dpjax.data_augmentation.records.parts import PartialKernel
 from dpjax.models.simulation import GibbsState, Position
 from dpjax.release import PrivateRelease
+from dpjax.release.summed import merge_noise, one_sum_of
 
 __all__ = [
     "FreshProposals",
@@ -105,6 +106,8 @@ def is_constrained(imputation: Imputation, release: PrivateRelease) -> bool:
 
 def latent_form(model: Model, release: PrivateRelease, imputation: Imputation) -> tuple[Model, PrivateRelease]:
     """Model and release in the form of the latent data that an imputation moves."""
+    summed = one_sum_of(release)
+    release = release if summed is None else merge_noise(summed)
     return imputation.form(model, release) if isinstance(imputation, ChangesForm) else (model, release)
 
 

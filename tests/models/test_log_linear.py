@@ -1,0 +1,185 @@
+"""Log-linear models: against sums over all combinations of levels and all data sets, which NumPy makes on its own."""
+
+from itertools import product
+from math import prod
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import gammaln, logsumexp
+
+import dpjax
+from dpjax import diagnostics, models, statistics
+from tests.tools import perfect_start
+
+SIZES = {"a": 2, "b": 2, "c": 2}
+MODEL = models.log_linear(SIZES, [("a", "b"), ("b", "c")], models.NormalPrior(0.2, 0.8))
+EVERY = np.array(list(product(range(2), repeat=3)))
+N, SCALE = 5, 1.0
+TABLES = [("a", "b"), ("c", "b"), ("a",)]
+VALUE = np.array([3.0, 1.0, -1.0, 2.0, 2.0, 0.0, 1.0, 3.0, 4.0, 1.0])
+
+
+def release_of(value: np.ndarray, n: int, scale: float = SCALE) -> dpjax.Release:
+    """Noisy tables of the three columns, joined from releases of one table each."""
+    parts, start = [], 0
+    for table in TABLES:
+        statistic = statistics.cells(table, [SIZES[column] for column in table])
+        end = start + statistic.dimension
+        parts.append(dpjax.Release(value[start:end], dpjax.DiscreteGaussian(scale), statistic, n))
+        start = end
+    return dpjax.joint(*parts)
+
+
+def contributions() -> np.ndarray:
+    """What each combination of levels adds to the tables [8, 10]."""
+    hot = [np.eye(4)[2 * EVERY[:, 0] + EVERY[:, 1]], np.eye(4)[2 * EVERY[:, 2] + EVERY[:, 1]], np.eye(2)[EVERY[:, 0]]]
+    return np.concatenate(hot, axis=1)
+
+
+def log_shares(effects: np.ndarray) -> np.ndarray:
+    """The log-probabilities [draw, 8] of all combinations, by signs: with two levels a contrast is ±1 / √2."""
+    sign = (1 - 2 * EVERY) / np.sqrt(2)
+    terms = [sign[:, 0], sign[:, 1], sign[:, 2], sign[:, 0] * sign[:, 1], sign[:, 1] * sign[:, 2]]
+    logs = effects @ np.array(terms)
+    return logs - logsumexp(logs, axis=1, keepdims=True)
+
+
+def test_probabilities_are_those_of_signs() -> None:
+    """Each effect has its own table, once: what is written into two tables or none shows in no other test."""
+    effects = np.random.default_rng(1).normal(size=(3, 5))
+    found = [MODEL.log_density({"effects": jnp.asarray(one, float)}, columns(EVERY)) for one in effects]
+    np.testing.assert_allclose(found, log_shares(effects), rtol=1e-4, atol=1e-5)
+
+
+def columns(levels: np.ndarray) -> dict:
+    return {name: jnp.asarray(levels[:, place]) for place, name in enumerate("abc")}
+
+
+def test_weights_sum_to_zero_and_the_prior_is_the_same_for_all_levels() -> None:
+    """Three levels and more: a contrast that is not orthonormal gives some levels more prior variance than others."""
+    model = models.log_linear({"a": 4, "b": 3, "c": 2}, [("a", "b", "c")])
+    effects = jnp.eye(model.layout.num_effects)
+    weights = np.asarray(jax.vmap(lambda one: model.weights({"effects": one})[0])(effects))
+    assert weights.shape == (23, 4, 3, 2)
+    np.testing.assert_allclose(weights.sum(axis=(1, 2, 3)), 0, atol=1e-5)
+    variance = np.sum(weights**2, axis=0)
+    np.testing.assert_allclose(variance, variance.ravel()[0], rtol=1e-5)
+
+
+def test_a_record_outside_is_impossible_and_the_summary_says_as_much_as_records() -> None:
+    """Kernels read records through their summary alone."""
+    parameters = MODEL.sample_prior(jax.random.key(2))
+    assert MODEL.log_density(parameters, columns(np.array([[0, 2, 0], [-1, 0, 0]]))).tolist() == [-np.inf, -np.inf]
+    records = MODEL.sample_records(jax.random.key(3), parameters, 40)
+    whole = MODEL.log_density(parameters, records).sum()
+    np.testing.assert_allclose(MODEL.log_likelihood(parameters, MODEL.summarize(records)), whole, rtol=1e-5)
+
+
+def test_moments_of_released_tables_are_those_of_all_records() -> None:
+    """By the tree, for tables in another order of columns, twice, and of columns that no table of the model joins."""
+    model = models.log_linear({"a": 2, "b": 3, "c": 2, "d": 4}, [("a", "b"), ("b", "c")])
+    pieces = [("b", "a"), ("d", "c", "a"), ("b", "a"), ("d",)]
+    sizes = dict(zip(model.cells.fields, model.cells.sizes, strict=True))
+    statistic = statistics.stacked(*(statistics.cells(one, [sizes[name] for name in one]) for one in pieces))
+    parameters = model.sample_prior(jax.random.key(4))
+    mean, covariance = model.statistic_moments(parameters, statistic)
+    records = model.support()
+    table = np.asarray(jax.vmap(statistic)(records), np.float64)
+    shares = np.exp(np.asarray(model.log_density(parameters, records), np.float64))
+    shares /= shares.sum()
+    np.testing.assert_allclose(mean, shares @ table, atol=2e-6)
+    expected = (table.T * shares) @ table - np.outer(shares @ table, shares @ table)
+    np.testing.assert_allclose(covariance, expected, atol=2e-6)
+    assert model.statistic_moments(parameters, statistics.total("a", 0.0, 1.0)) is None
+
+
+def exact_means() -> tuple[np.ndarray, np.ndarray]:
+    """Posterior means of the probabilities of all combinations, and their errors: every data set, for prior draws."""
+    every = np.array([counts for counts in product(range(N + 1), repeat=8) if sum(counts) == N])
+    ways = gammaln(N + 1) - gammaln(every + 1).sum(axis=1)
+    noise = VALUE - every @ contributions()
+    log_noise = -0.5 * np.square(noise / SCALE).sum(axis=1)
+    logs = log_shares(0.2 + 0.8 * np.random.default_rng(5).normal(size=(20_000, 5)))
+    weight = np.concatenate([logsumexp(part @ every.T + ways + log_noise, axis=1) for part in np.split(logs, 20)])
+    weight = np.exp(weight - logsumexp(weight))
+    mean = weight @ np.exp(logs)
+    return mean, np.sqrt(np.square(weight) @ np.square(np.exp(logs) - mean))
+
+
+@pytest.mark.x64
+def test_the_posterior_of_imputed_records_is_that_of_all_data_sets() -> None:
+    """The whole way from noisy tables to draws, of few records."""
+    run = {"num_warmup": 300, "num_samples": 1_500, "progress": False, "imputation": dpjax.imwg()}
+    posterior = dpjax.sample(jax.random.key(6), MODEL, release_of(VALUE, N), **run)
+    draws = np.exp(log_shares(posterior.draws["effects"].reshape(-1, 5))).reshape(4, -1, 8)
+    mean, error = exact_means()
+    for place in range(8):
+        spread = np.hypot(diagnostics.mcse_mean(draws[..., place]), error[place])
+        assert abs(draws[..., place].mean() - mean[place]) < 4 * spread, place
+
+
+@pytest.mark.x64
+def test_records_counts_and_the_normal_sum_agree() -> None:
+    """1,000 people: records by the tree, counts of all combinations, and the Normal sum with the tree's covariances."""
+    rng = np.random.default_rng(8)
+    levels = rng.choice(8, size=1_000, p=[0.3, 0.1, 0.05, 0.15, 0.1, 0.05, 0.05, 0.2])
+    value = contributions()[levels].sum(axis=0) + np.rint(rng.normal(0, 8.0, 10))
+    release = release_of(value, 1_000, 8.0)
+    run = {"num_warmup": 300, "num_samples": 600, "progress": False}
+    ways = [{"imputation": dpjax.imwg()}, {"imputation": dpjax.counts()}, {"likelihood": dpjax.normal_sum()}]
+    found = [dpjax.sample(jax.random.key(9), MODEL, release, **run, **way).draws["effects"] for way in ways]
+    for place in range(5):
+        columns = [draws[..., place] for draws in found]
+        errors = [diagnostics.mcse_mean(column) for column in columns]
+        for other in (1, 2):
+            gap = columns[0].mean() - columns[other].mean()
+            # The Normal sum is off by a little of a standard deviation, as counts are skewed.
+            allowed = 0.0 if other == 1 else 0.05 * columns[0].std()
+            assert abs(gap) < 4 * np.hypot(errors[0], errors[other]) + allowed, (place, other)
+            assert abs(columns[other].std() / columns[0].std() - 1) < 0.1, (place, other)
+
+
+def test_the_joint_law_is_invariant() -> None:
+    """Perfect starts: effects keep their prior, and the implied noise its law; no oracle has twelve records."""
+    replicates = perfect_start.run(jax.random.key(11), MODEL, release_of(VALUE, 12), dpjax.imwg(), num_chains=3_000)
+    law = stats.norm(0.2, 0.8)
+    p_values = [stats.kstest(column, law.cdf).pvalue for column in replicates.parameters["effects"].T]
+    assert min(p_values) * 5 > perfect_start.REJECT
+    grid = np.exp(-0.5 * np.square(np.arange(-40, 41) / SCALE))
+    probability = lambda values: np.exp(-0.5 * np.square(values / SCALE)) / grid.sum()  # noqa: E731
+    assert perfect_start.lattice_p_value(replicates.noise, probability, 3) > perfect_start.REJECT
+
+
+def test_trees_that_are_too_large_are_refused_with_what_to_leave_out() -> None:
+    """Before anything is computed: nine columns of ten levels, of which all pairs are tables."""
+    domain = {f"c{number}": 10 for number in range(9)}
+    pairs = [(f"c{left}", f"c{right}") for left in range(9) for right in range(left + 1, 9)]
+    with pytest.raises(
+        ValueError, match=r"tables: given .* 1,000,000,000 entries, over the columns .*Leave out"
+    ) as info:
+        models.log_linear(domain, pairs)
+    assert "16,777,216" in str(info.value)
+    assert "oarsen" in str(info.value)
+    assert prod(domain.values()) == 10**9
+
+
+@pytest.mark.parametrize(
+    ("domain", "tables", "message"),
+    [
+        ({"a": 2}, [("a", "z")], r"tables\[0\]: given the columns \['z'\]"),
+        ({"a": 2}, [("a", "a")], r"tables\[0\]: given the columns \['a', 'a'\]"),
+        ({"a": 1}, [("a",)], r"domain\['a'\]"),
+        ({"a": ["x", "x"]}, [("a",)], "names that differ"),
+        ({"a": 2}, [], "tables: given no tables"),
+        ({}, [("a",)], "domain: given no columns"),
+        ({"a": 2}, "a", "tables"),
+        (["a"], [("a",)], "domain"),
+    ],
+)
+def test_bad_input_is_named(domain: object, tables: object, message: str) -> None:
+    """Each refusal of its own: the general tests of bad input try single values alone."""
+    with pytest.raises((TypeError, ValueError), match=message):
+        models.log_linear(domain, tables)
