@@ -41,8 +41,8 @@ AT_MOST: dict[str, Any] = {"kind": "at most"}
 IDENTICAL = 0.05
 
 LOOKS_DONORS = (
-    "With the noise of the authors' code, .06 and .03, all densities are as near as two releases by one mechanism (.04). "
-    "With that of the 17.8-zCDP that the paper states, .52, they are .13 to .18 from the one without noise."
+    "With the noise of the authors' code, .06 and .03, all densities are as near as two releases by one mechanism: "
+    ".04. With that of the 17.8-zCDP that the paper states, .52, they are .13 to .18 from the one without noise."
 )
 
 LOOKS_DENSITY = (
@@ -335,7 +335,8 @@ PAPER = Paper(
             "mixture",
             "donors",
             "densities of the waiting times of donors",
-            looks="Donors are simulated, as theirs are not public. The run has the stated noise, .52. Bands are wider than without noise, as in the "
+            looks="Donors are simulated, as theirs are not public. "
+            "The run has the stated noise, .52. Bands are wider than without noise, as in the "
             "paper. The kernel does not overfit behind Laplace noise.",
         ),
         Row(
