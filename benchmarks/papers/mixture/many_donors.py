@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.papers.mixture.chains import SAMPLERS
 from benchmarks.papers.mixture.densities import measure_distances, posterior_density, shorten
-from benchmarks.papers.mixture.donors import GRID, GROUPS, HIGH, LOW, SCALE, N, choose_base, mechanism
+from benchmarks.papers.mixture.donors import GRID, GROUPS, HIGH, LOW, SCALES, N, choose_base, mechanism
 from benchmarks.papers.mixture.problems import pose
 from dpjax import mixture
 
@@ -47,7 +47,8 @@ def fit_all(groups: Any, base: str, repeat: int, sweeps: int) -> dict[str, np.nd
     noise["Laplace"] = generator.laplace(size=N)
     found = {"no noise": fit(records, "none", records, "exact", repeat, sweeps)}
     for name, drawn in noise.items():
-        values, channel = records + SCALE * drawn, name.split(",")[0]
+        channel = name.split(",")[0]
+        values = records + SCALES[channel] * drawn
         measured = values if base == "released" else records
         samplers = ("exact", *PAPER_SAMPLERS) if name == "Gaussian" else ("exact",)
         for sampler in samplers:

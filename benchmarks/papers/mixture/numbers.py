@@ -158,21 +158,21 @@ def integrated(result: dict[str, Any], column: str) -> float:
     return of(result, column, run="integrated out") / of(result, column, run="imputed")
 
 
-def apart(result: dict[str, Any], between: str, donors: str = "three groups", base: str = "released") -> float:
-    """A median distance over that of two releases by one mechanism."""
-    median, by_chance = (
-        of(result, "median", between=name, donors=donors, base=base) for name in (between, "two Gaussian releases")
-    )
-    return median / by_chance
+def apart(between: str, donors: str = "three groups") -> dict[str, Any]:
+    """What reads a median distance, and its standard error."""
 
+    def row(result: dict[str, Any]) -> dict[str, Any]:
+        chosen = (between, donors, "released")
+        rows = [row for row in result["rows"] if (row["between"], row["donors"], row["base"]) == chosen]
+        return rows[0]
 
-def error_of_apart(result: dict[str, Any]) -> float:
-    """The standard error of that of Gaussian and Laplace noise, which is near 1."""
-    names = ("Gaussian and Laplace", "two Gaussian releases")
-    rows = [row for row in result["rows"] if row["between"] in names and row["base"] == "released"]
-    some = [row for row in rows if row["donors"] == "three groups"]
-    repeats = result["settings"]["repeats"]
-    return float(np.hypot(*(error_of_median(row, repeats) / row["median"] for row in some)))
+    def median(result: dict[str, Any]) -> float:
+        return float(row(result)["median"])
+
+    def error(result: dict[str, Any]) -> float:
+        return error_of_median(row(result), result["settings"]["repeats"])
+
+    return {"read": median, "error": error}
 
 
 def error_of_median(row: dict[str, Any], repeats: int) -> float:
