@@ -192,16 +192,16 @@ def make_run_alone(
     schedule = make_growing_schedule(num_warmup, num_samples, thin)
     kind = LargeAloneRun if settled.swept_release.is_large else AloneRun
     run = kind(problem=settled, ascent=ascent, schedule=schedule, **given)
-    return rescaled(run, num_warmup) if isinstance(settled.model, Recentred) else run
+    return rescaled(run, num_warmup)
 
 
 def rescaled(run: AloneRun, num_warmup: int) -> AloneRun:
     """The run with group effects on scales that a pilot run finds, from where its chains are at the end.
 
-    It is the run itself if the warm-up is shorter than a pilot run.
+    It is the run itself if there are no such effects, or the warm-up is shorter than a pilot run.
     """
-    length = max(num_warmup // PILOT_SHARE, SHORTEST_PILOT)
-    if num_warmup < 2 * length:
+    model, length = run.problem.model, max(num_warmup // PILOT_SHARE, SHORTEST_PILOT)
+    if not isinstance(model, Recentred) or num_warmup < 2 * length:
         return run
     announce("measuring the scales of effects")
     keys = run.keys._replace(chains=jax.random.split(run.keys.tuning, len(run.keys.chains)))
@@ -211,7 +211,7 @@ def rescaled(run: AloneRun, num_warmup: int) -> AloneRun:
     if not pilot.is_done(status):
         raise KeyboardInterrupt("sample was interrupted while it measured the scales of effects. Nothing was drawn.")
     draws = jax.tree.map(jnp.asarray, status.draws.parameters)
-    model = rescale_by(run.problem.model, draws)
+    model = rescale_by(model, draws)
     tuning = tune_to_draws.unoptimized(model, draws)._replace(step_size=status.kernel.tuning.step_size)
     starts = gather_to_host(run.mesh, status.chains.state).parameters
     assert run.ascent is not None, "chains climb before they move"

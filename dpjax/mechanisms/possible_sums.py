@@ -62,8 +62,8 @@ class PossibleSums(NamedTuple):
         The number of records that the distribution is of, which must be the release's; None if it is of any. Where each
         record is a unit of several persons, it is their number [] or [n], which must be the model's.
     report_probabilities
-        The probabilities of a 1 of a person who counts, and of any other, if the value is how many of `num_records`
-        persons reported a 1, each one bit and independently given who counts; else None.
+        The probabilities of a 1 from a person who counts, and from any other. They are for a value that is how many of
+        `num_records` persons reported a 1, each one bit independently; else None.
     log_density_by_bin
         ``(value, counts, n) -> [m]``: what each bin adds to the log-density of values [k] in [0, 1], given its count
         [m] of n records. For a value whose log-density, given the counts of equal bins, is a sum over the bins.

@@ -74,7 +74,7 @@ class KnowsUnreleased(Protocol):
 
 
 def note_of(posterior: "Posterior") -> str:
-    """The note below a summary: that it is approximate, what the release remarks, and which columns were not released."""
+    """The note below a summary: that it is approximate, what the release remarks, and which columns it lacks."""
     notes = [APPROXIMATE] if posterior.approximate else []
     if is_missing(posterior.release):
         return "; ".join(notes)
@@ -215,7 +215,7 @@ def dependent_priors(model: Model) -> dict[str, list[str]]:
 def slopes_of_prior(model: Model, key: Key) -> Parameters:
     """The slopes of the prior along standardised coordinates at a draw, and where one of them is from another draw.
 
-    Of each parameter they are [1 + parameter, ...].
+    They are [1 + parameter, ...] for each parameter.
     """
     standard, (here_key, there_key) = standard_coordinates(model), jax.random.split(key)
     here, there = (standard.unconstrain(model.sample_prior(one)) for one in (here_key, there_key))

@@ -1,7 +1,8 @@
 """Counts that are Binomial given the parameters, of which the persons reported randomized bits: these are Binomial too.
 
-A person who counts with probability p reports a 1 with probability flip + (keep - flip) p. So the number of those who
-do is Binomial, whatever the count, and no sum over counts is needed. Its cost does not depend on the number of persons.
+A person who counts with probability p reports a 1 with probability ``flip + (keep - flip) p``. So the number of those
+who do is Binomial, whatever the count, and no sum over counts is needed. Its cost does not depend on the number of
+persons.
 """
 
 from dataclasses import replace
