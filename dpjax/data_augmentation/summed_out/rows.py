@@ -12,7 +12,7 @@ from dpjax.models.programs import jit_model
 from dpjax.models.simulation import draw_parameters
 from dpjax.release import Microdata
 
-__all__ = ["Rows", "group_each", "group_records"]
+__all__ = ["Rows", "divides", "group_each", "group_records"]
 
 MIN_GROUPED = 64
 """Fewest records that are grouped: of few, another program is all that it would bring."""
@@ -122,6 +122,17 @@ def take_records(release: Microdata, places: np.ndarray) -> Microdata:
     fields = {name: replace(field, values=field.values[places]) for name, field in release.fields.items()}
     missing = {name: mask[places] for name, mask in release.missing.items()}
     return replace(release, fields=fields, missing=missing)
+
+
+def divides(model: Model, n: int) -> bool:
+    """Whether the model of some of n records alone gives them the density that they have among all.
+
+    A NumPyro model with a parameter for each record does not: its covariates are divided, and its parameters are not.
+    """
+    if model.exchangeable or model.record_covariates is None:
+        return model.exchangeable
+    back = np.arange(n)[::-1]
+    return agrees(model, model.of_records(back), back, back)
 
 
 def agrees(model: Model, divided: Model, first: np.ndarray, rows: np.ndarray) -> bool:

@@ -21,6 +21,7 @@ from dpjax._util.bottleneck import Bottleneck
 from dpjax._util.hoist import hoist
 from dpjax._util.pytree import static
 from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.data_augmentation.summed_out.rows import divides
 from dpjax.data_augmentation.summed_out.terms import Terms, Windows
 from dpjax.models.predictor import find_predictor
 from dpjax.models.programs import jit_model
@@ -301,7 +302,7 @@ def sum_at_knots(model: Model, windows: Windows, knots: np.ndarray, counts: np.n
     """
     lengths, found = np.maximum(np.sum(counts, axis=0), SHORTEST), np.zeros((*knots.shape, 3))
     classes = SHORTEST * RATIO ** np.ceil(np.log(lengths / SHORTEST) / np.log(RATIO)).astype(int)
-    if not model.exchangeable and model.record_covariates is None:
+    if np.ptp(classes) > 0 and not divides(model, len(classes)):
         classes[:] = np.max(classes)
     order = np.argsort(~counts, axis=0, kind="stable")
     released = np.where(counts, np.asarray(windows.log_released), -np.inf)
@@ -310,7 +311,8 @@ def sum_at_knots(model: Model, windows: Windows, knots: np.ndarray, counts: np.n
         places = order[: min(length, len(order)), rows]
         parts = (np.asarray(windows.numbers)[places, rows], released[places, rows], knots[:, rows])
         known = {name: leaf[rows] for name, leaf in windows.known.items()}
-        found[:, rows] = differentiate(model.of_records(rows), known, windows.field, scale, *parts)
+        own = model if len(rows) == len(classes) else model.of_records(rows)
+        found[:, rows] = differentiate(own, known, windows.field, scale, *parts)
     return found
 
 

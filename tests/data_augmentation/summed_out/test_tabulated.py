@@ -35,6 +35,13 @@ def dispersed(offset: Any, y: Any = None) -> None:
         numpyro.sample("y", dist.NegativeBinomial2(jnp.exp(offset + level), size), obs=y)
 
 
+def own_effects(offset: Any, y: Any = None) -> None:
+    with numpyro.plate("units", 4):
+        effect = numpyro.sample("effect", dist.Normal(0.0, 1.0))
+    with numpyro.plate("areas", 4):
+        numpyro.sample("y", dist.Poisson(jnp.exp(offset + effect)), obs=y)
+
+
 MODEL = dpjax.from_numpyro(areas, records=["y"], offset=OFFSET)
 RELEASE = dpjax.LocalRelease(RELEASED, dpjax.DiscreteLaplace(SCALE), "y")
 NEAR = {"level": jnp.linspace(-0.1, 0.1, 5)}
@@ -85,6 +92,15 @@ def test_two_numbers_have_no_table():
     model = dpjax.from_numpyro(dispersed, records=["y"], offset=OFFSET)
     near = NEAR | {"size": jnp.full(5, 10.0)}
     assert dpjax.marginal_likelihood(model, RELEASE, near).tabulated(near) is None
+
+
+def test_a_model_with_an_effect_for_each_record_is_not_divided():
+    """Records whose windows differ in length are summed over apart; this was a broadcasting error of JAX's own."""
+    model = dpjax.from_numpyro(own_effects, records=["y"], offset=OFFSET)
+    near = {"effect": jnp.asarray(np.outer(NEAR["level"], [1.0, -1.0, 0.5, 0.2]), float)}
+    whole = dpjax.marginal_likelihood(model, RELEASE, near)
+    found = [[float(each({"effect": effect})) for each in (whole, whole.tabulated(near))] for effect in near["effect"]]
+    assert np.ptp(np.subtract(*np.transpose(found))) < (1e-6 if jnp.zeros(()).dtype == jnp.float64 else 2e-3)
 
 
 def test_where_no_density_is_there_is_no_table(both, monkeypatch):
