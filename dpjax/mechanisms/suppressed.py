@@ -16,7 +16,12 @@ from dpjax.mechanisms.largest_density import by_bounds, largest_density
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
 from dpjax.mechanisms.promises import Promise, ProtectedSums, Unpromised
 
-__all__ = ["Suppressed"]
+__all__ = ["Suppressed", "check_by"]
+
+
+def check_by(by: Any) -> None:
+    """Raise unless it is known what was compared with the limit."""
+    check_choice("by", by, ("value", "count"), "Say whether noisy or true counts were compared with the limit.")
 
 
 @frozen_pytree
@@ -72,9 +77,7 @@ class Suppressed(Mechanism):
         if not is_elementwise or inner.sums.known or inner.sums.within:
             remedy = "Pass such as RandomRounding(3). Counts that are else exact have PrimarySuppression."
             fail("mechanism", name_of(inner), "what was done to each count by itself", remedy, error=TypeError)
-        check_choice(
-            "by", self.by, ("value", "count"), "Say whether noisy or true counts were compared with the limit."
-        )
+        check_by(self.by)
         if self.by == "value" and (inner.noise is not None or inner.tails is not None or not inner.integer_noise):
             remedy = "Pass Censored(noise, lower=...), as thresholded_units does, or by='count' for true counts."
             fail("mechanism", name_of(inner), "random rounding or cell keys, which give whole numbers", remedy)

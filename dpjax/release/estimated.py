@@ -40,8 +40,8 @@ class Numbers(dict[str, Any]):
 class EstimatedNoise(OwnRelease):
     """Fields of each record behind mechanisms of which some numbers are parameters.
 
-    `dpjax.LocalRelease` and `dpjax.Microdata` make it of a mechanism with a `dpjax.unknown` number, and of a function
-    of the parameters that returns a mechanism.
+    `dpjax.LocalRelease` makes it of a mechanism with a `dpjax.unknown` number, and of a function of the parameters that
+    returns a mechanism.
 
     Attributes
     ----------

@@ -59,8 +59,8 @@ class NumberPrior(PyTree):
 def unknown(name: Any, prior: Any) -> Any:
     """A number of a mechanism that is not known, and is estimated with the parameters.
 
-    It stands in the place of a number of the channel of a `dpjax.LocalRelease`, or of a field of `dpjax.Microdata`,
-    such as the standard deviation of a laboratory's error. `dpjax.sample` sums the records out, and reports draws of
+    It stands in the place of a number of a channel of a `dpjax.LocalRelease`, of one field or of several, such as the
+    standard deviation of a laboratory's error. `dpjax.sample` sums the records out, and reports draws of
     the number under its name. What has no place as one number, such as the matrix of a channel, needs a function of the
     parameters that returns the mechanism.
 

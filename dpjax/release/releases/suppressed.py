@@ -11,6 +11,7 @@ from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms import PrimarySuppression, Suppressed
 from dpjax.mechanisms.base import as_mechanism
+from dpjax.mechanisms.suppressed import check_by
 from dpjax.release.summed import Release
 
 CODE = -1.0
@@ -90,6 +91,7 @@ def suppressed(
 
 def make_rule(argument: str, counts: np.ndarray, limit: int, least: int, mechanism: Any, by: str) -> Any:
     """The mechanism of counts of which small ones are NaN, beside what else was done to them."""
+    check_by(by)
     if mechanism is None:
         warn_of_rounding(argument, counts)
         return PrimarySuppression(limit, least, CODE)
