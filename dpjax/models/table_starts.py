@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import jax
 import jax.numpy as jnp
 import numpy as np
-from scipy import optimize, stats
+import scipy
 
 from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Key, Parameters
@@ -83,7 +83,7 @@ def ascend(
         return -float(value), np.where(known, -np.asarray(slope, float), 0.0)
 
     with np.errstate(all="ignore"):
-        found = optimize.minimize(
+        found = scipy.optimize.minimize(
             negative, np.where(known, 0.0, drawn), jac=True, method="L-BFGS-B", options={"maxiter": STEPS}
         )
     return np.where(known, found.x, drawn)
@@ -175,7 +175,7 @@ def differences(
         gap = margin(one[0], one[1]) - margin(other[0], other[1])
         noisy = variance > 0
         square = float(np.sum(np.square(gap[noisy]) / variance[noisy]))
-        yield float(stats.chi2.sf(square, max(noisy.sum(), 1))), one[0], other[0], common
+        yield float(scipy.stats.chi2.sf(square, max(noisy.sum(), 1))), one[0], other[0], common
 
 
 def margin_of(common: Columns, columns: Columns, table: np.ndarray) -> np.ndarray:

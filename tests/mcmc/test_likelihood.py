@@ -289,7 +289,7 @@ def test_weights_by_the_normal_sum_are_those_of_a_sum_over_all_numbers():
 def test_a_sum_of_few_skewed_records_is_warned_of_by_weights_too(sample):
     """The draws of `sample` alone were looked at."""
     model = models.exponential(models.GammaPrior(2.0, 1.0))
-    release = dpjax.Release([3.0], dpjax.Gaussian(1.0), statistics.total("y"), 3)
+    release = dpjax.Release([3.0], dpjax.Gaussian(0.2), statistics.total("y"), 3)
     with pytest.warns(UserWarning, match="skew"):
         sample(KEY, model, release, likelihood=dpjax.normal_sum(), progress=False)
 

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpyro.distributions import Distribution, GaussianRandomWalk, constraints
 
+from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import check_array, check_count, fail, is_traced, read_numbers
 from dpjax.adapters.numpyro.trace import SiteLayout, draw, trace_statements, unwrap
 from dpjax.base import Array, Key
@@ -19,7 +20,7 @@ OFF = 1e-3
 """By how much probabilities may miss 1."""
 
 
-class Chain(Distribution):
+class Chain(NamesArguments, Distribution):
     """A distribution of numbers [t] of which `_rows` gives the sums, with chains side by side in a leading axis."""
 
     num_times: int
