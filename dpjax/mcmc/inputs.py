@@ -129,7 +129,7 @@ def default_initial(problem: Problem) -> Literal["large-sample"] | None:
 
 
 def own_starts(problem: Problem, key: Key, num_chains: int) -> Parameters | None:
-    """The parameters [chain, ...] at which a model of its own starts chains of imputed records; None if it does not."""
+    """The parameters [chain, ...] at which the model starts chains of imputed records; None if it names none."""
     model = problem.given_model
     if problem.plan.sums_out or not isinstance(model, HasStarts):
         return None

@@ -23,7 +23,7 @@ __all__ = ["Heaped"]
 class Heaped(Mechanism):
     """Releases each whole number as it is, or rounded to the nearest multiple of a step, each with a probability.
 
-    Of two multiples that are as near, each is reported half the time.
+    If two multiples are as near, each is reported half the time.
 
     Parameters
     ----------

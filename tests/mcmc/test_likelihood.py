@@ -192,6 +192,14 @@ def test_windows_of_another_release_are_refused(values, offset, noise):
         dpjax.marginal_likelihood(model, release, {"rate": jnp.full(4, rate)}).check_is_of(model, release)
 
 
+def test_the_likelihood_of_known_noise_is_refused_beside_noise_that_is_not():
+    """It has no rows to compare: this was an AttributeError."""
+    noise = dpjax.Gaussian(dpjax.unknown("tau", dist.HalfNormal(1.0)))
+    release = dpjax.LocalRelease(np.asarray(LOCAL.values), noise, "y")
+    with pytest.raises(ValueError, match="likelihood: given one of known noise"):
+        dpjax.marginal_likelihood(MODEL, LOCAL).check_is_of(MODEL, release)
+
+
 @pytest.mark.parametrize("name", ["latent_noise", "latent_variances"])
 def test_parameters_with_the_names_of_latent_noise_are_refused(name):
     """They would be taken for it; elsewhere they are parameters as any."""

@@ -5,7 +5,6 @@ who do is Binomial, whatever the count, and no sum over counts is needed. Its co
 persons.
 """
 
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,17 +14,16 @@ import numpy as np
 
 from dpjax._util.dependence import depends_on
 from dpjax.base import Array, Key, Model, Parameters, Records
-from dpjax.data_augmentation.summed_out.terms import Terms
+from dpjax.data_augmentation.summed_out.terms import ReleasedField
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics.counts import binomial_log_probability, draw_binomial
-from dpjax.release import Microdata
 from dpjax.release.fields import FieldValues
 
 __all__ = ["BinomialField", "is_binomial"]
 
 
-class BinomialField(Terms):
+class BinomialField(ReleasedField):
     """One hidden field that is Binomial given the parameters, of which sums of reported bits were released.
 
     Attributes
@@ -39,15 +37,6 @@ class BinomialField(Terms):
     known: Records
     released: FieldValues
     seen: Array
-
-    @property
-    def hidden_field(self) -> str:
-        """See `Terms`."""
-        return self.released.field
-
-    def through(self, release: Microdata) -> "BinomialField":
-        """See `Terms`."""
-        return replace(self, released=next(iter(release.fields.values())))
 
     def build(self, model: Model) -> Any:
         """See `Terms`."""

@@ -115,6 +115,8 @@ class MarginalLikelihood(Likelihood, Printed):
         if np.size(self.rows) != release.n:
             given = f"one of {quantity(np.size(self.rows), 'record')}"
             fail("likelihood", given, f"one of the release of {quantity(release.n, 'record')}", remedy)
+        if release.is_estimated:
+            fail("likelihood", "one of known noise", "one of noise that is not known, as the release's is", remedy)
         made = sum_out(model, release)
         one, other = self.whole.terms, made.terms
         alike = have_equal_arrays((self.model, self.rows), (made.model, made.rows))

@@ -8,7 +8,7 @@ Given the parameters the records are independent. The density of what was releas
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -23,7 +23,7 @@ from dpjax.numerics import leading_size, proper_density, select_indices
 from dpjax.release import Microdata
 from dpjax.release.fields import FieldValues
 
-__all__ = ["Listed", "NormalField", "NotSummableError", "Terms", "Windows"]
+__all__ = ["Listed", "NormalField", "NotSummableError", "ReleasedField", "Terms", "Windows"]
 
 
 IN_BLOCK, OF_ALL = 64, 2**12
@@ -386,7 +386,27 @@ class Windows(Terms):
         return jax.tree.map(lambda leaf: leaf[rows], self.known) | {self.field: chosen}
 
 
-class NormalField(Terms):
+class ReleasedField(Terms, abstract=True):
+    """One hidden field whose sum has a closed form, by what was released of it.
+
+    Fields that are shared by all kinds: `released`, what was released of the field, and `seen`, the records of which
+    something was released [m].
+    """
+
+    released: FieldValues
+    seen: Array
+
+    @property
+    def hidden_field(self) -> str:
+        """See `Terms`."""
+        return self.released.field
+
+    def through(self, release: Microdata) -> Self:
+        """See `Terms`."""
+        return replace(self, released=next(iter(release.fields.values())))
+
+
+class NormalField(ReleasedField):
     """One hidden field that is Normal given the parameters, behind noise with which its sum has a closed form.
 
     Attributes
@@ -400,15 +420,6 @@ class NormalField(Terms):
     known: Records
     released: FieldValues
     seen: Array
-
-    @property
-    def hidden_field(self) -> str:
-        """See `Terms`."""
-        return self.released.field
-
-    def through(self, release: Microdata) -> "NormalField":
-        """See `Terms`."""
-        return replace(self, released=next(iter(release.fields.values())))
 
     def build(self, model: Model) -> Callable[[Parameters], Array]:
         """See `Terms`."""

@@ -20,6 +20,7 @@ from dpjax.data_augmentation.summed_out.released_density import WindowEnds
 from dpjax.data_augmentation.summed_out.terms import Windows
 from dpjax.data_augmentation.summed_out.windows import first_windows, make_windows
 from dpjax.models.same_records import SameRecords
+from dpjax.models.simulation import parameter_shapes
 from dpjax.release import Microdata
 from dpjax.release.estimated import EstimatedNoise
 
@@ -194,7 +195,7 @@ class UnknownNoise(Likelihood):
 
 def extended(model: Model, noise: EstimatedNoise) -> Model:
     """The model with the numbers of the noise among its parameters; itself if it has all of them."""
-    twice = sorted(noise.priors.keys() & model.sample_prior(jax.random.key(0)).keys())
+    twice = sorted(noise.priors.keys() & parameter_shapes(model).keys())
     if twice:
         given = f"a prior of {twice[0]!r}, which is a parameter of the model, too"
         fail("release", given, "another name", "Rename it, or leave its prior to the model: pass a function of it.")

@@ -203,7 +203,10 @@ REFUSED = {
         lambda: dpjax.Microdata({"y": (Y, dpjax.Gaussian(tau()))}),
         r"channel of fields\['y'\]: given a Gaussian with the unknown number 'tau'",
     ),
-    "a mechanism that computes with it": (lambda: ReportSums(tau(), 0.2, 5), "mechanism: given the unknown number"),
+    "a mechanism that computes with it": (
+        lambda: ReportSums(dpjax.unknown("keep", dist.Beta(50.0, 20.0)), 0.2, 5),
+        "mechanism: given the unknown number",
+    ),
     "a list": (lambda: dpjax.Gaussian([tau(), 1.0]), "mechanism: given the unknown number"),
     "twice the number": (lambda: dpjax.Gaussian(2 * tau()), "mechanism: given the unknown number"),
     "a name of the model": (
