@@ -189,34 +189,42 @@ def make_run_alone(
         settled, ascent = problem, Ascent(starts, found.log_density, found.tuning, starts)
     else:
         settled, ascent = settle(problem, key, initial, num_chains, in_turn=once_on_cpu())
-    schedule = make_growing_schedule(num_warmup, num_samples, thin)
-    kind = LargeAloneRun if settled.swept_release.is_large else AloneRun
-    run = kind(problem=settled, ascent=ascent, schedule=schedule, **given)
-    return rescaled(run, num_warmup)
+    length = max(num_warmup // PILOT_SHARE, SHORTEST_PILOT)
+    has_pilot = isinstance(settled.model, Recentred) and num_warmup >= 2 * length
+    # A rough table is good enough for a pilot run, after which the sums are fitted anew.
+    if not (has_pilot and settled.swept_release.is_shortened):
+        settled = fit_to(settled, ascent.near)
+
+    def make(schedule: tuple[Segment, ...], **given: Any) -> AloneRun:
+        kind = LargeAloneRun if settled.swept_release.is_large else AloneRun
+        return kind(problem=settled, ascent=ascent, schedule=schedule, **given)
+
+    if has_pilot:
+        announce("measuring the scales of effects")
+        chains = jax.random.split(keys.tuning, num_chains)
+        pilot = make(make_growing_schedule(length, length, 1), **given | {"keys": keys._replace(chains=chains)})
+        settled, ascent = rescaled(pilot)
+    return make(make_growing_schedule(num_warmup, num_samples, thin), **given)
 
 
-def rescaled(run: AloneRun, num_warmup: int) -> AloneRun:
-    """The run with group effects on scales that a pilot run finds, from where its chains are at the end.
+def rescaled(pilot: AloneRun) -> tuple[Problem, Ascent]:
+    """The problem with group effects on scales that a pilot run finds, and starts where its chains are at the end.
 
-    It is the run itself if there are no such effects, or the warm-up is shorter than a pilot run.
+    Large sums are fitted to its draws. Those about the joint mode can be too far apart for a table.
     """
-    model, length = run.problem.model, max(num_warmup // PILOT_SHARE, SHORTEST_PILOT)
-    if not isinstance(model, Recentred) or num_warmup < 2 * length:
-        return run
-    announce("measuring the scales of effects")
-    keys = run.keys._replace(chains=jax.random.split(run.keys.tuning, len(run.keys.chains)))
-    pilot = replace(run, keys=keys, schedule=make_growing_schedule(length, length, 1))
     with Progress(False) as hidden:
         status = run_to_end(pilot, pilot.at_known_starts(), None, hidden)
     if not pilot.is_done(status):
         raise KeyboardInterrupt("sample was interrupted while it measured the scales of effects. Nothing was drawn.")
+    assert pilot.ascent is not None, "chains climb before they move"
     draws = jax.tree.map(jnp.asarray, status.draws.parameters)
-    model = rescale_by(model, draws)
-    tuning = tune_to_draws.unoptimized(model, draws)._replace(step_size=status.kernel.tuning.step_size)
-    starts = gather_to_host(run.mesh, status.chains.state).parameters
-    assert run.ascent is not None, "chains climb before they move"
-    ascent = run.ascent._replace(starts=starts, tuning=tuning)
-    return replace(run, problem=replace(run.problem, model=model), ascent=ascent)
+    problem = replace(pilot.problem, model=rescale_by(pilot.problem.model, draws))
+    tuning = tune_to_draws.unoptimized(problem.model, draws)._replace(step_size=status.kernel.tuning.step_size)
+    starts = gather_to_host(pilot.mesh, status.chains.state).parameters
+    if problem.swept_release.whole.is_large:
+        merged = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), draws)
+        problem = fit_to(problem, jax.tree.map(lambda leaf: leaf[:: max(len(leaf) // NUM_DRAWS, 1)], merged))
+    return problem, pilot.ascent._replace(starts=starts, tuning=tuning)
 
 
 def make_growing_schedule(num_warmup: int, num_samples: int, thin: int) -> tuple[Segment, ...]:

@@ -380,7 +380,7 @@ def settle(
     starts = jax.tree.map(lambda leaf: leaf[places], climbs.ends) if initial is None else initial
     # With what the warm-up fits, too, so that the program stays the same.
     tuning = top.tuning._replace(noncentred=prior.noncentred)
-    return fit_to(problem, near), Ascent(starts, climbs.heights, tuning, near, others)
+    return replace(problem, likelihood=likelihood), Ascent(starts, climbs.heights, tuning, near, others)
 
 
 def fit_to(problem: Problem, parameters: Parameters) -> Problem:

@@ -30,8 +30,8 @@ from dpjax.numerics import proper_density
 
 __all__ = ["TabulatedWindows", "as_double", "in_double_precision", "tabulate"]
 
-CELLS, ROUGH_CELLS = 128, 64
-"""Pieces of the table of each record, and of a rough one."""
+CELLS = 128
+"""Pieces of the table of each record. A rough one has as many, so that it is read by the same program."""
 
 REACH = 6.0
 """How far the table reaches, from the middle of the numbers at the given parameters, in units of half their range."""
@@ -226,28 +226,28 @@ def tabulate_between(
     exact
         The windows in double precision.
     """
-    kind, cells = windows.log_released.dtype, ROUGH_CELLS if rough else CELLS
+    kind = windows.log_released.dtype
     ends, reach = ([EXTREME, 1 - EXTREME], ROUGH_REACH) if rough else ([0, 1], REACH)
     low, high = np.quantile(places, ends, axis=0)
-    length = np.maximum(reach * (high - low), LEAST_STEP * cells * (1 + np.abs(low)))
+    length = np.maximum(reach * (high - low), LEAST_STEP * CELLS * (1 + np.abs(low)))
     # As they are kept, so that the table is that of these knots.
-    start, step = (each.astype(kind).astype(float) for each in ((low + high - length) / 2, length / cells))
-    knots = start + step * np.arange(cells + 1)[:, None]
-    counts, left_out = count_roughly(exact, cells) if rough else count(model, exact, knots, scale)
+    start, step = (each.astype(kind).astype(float) for each in ((low + high - length) / 2, length / CELLS))
+    knots = start + step * np.arange(CELLS + 1)[:, None]
+    counts, left_out = count_roughly(exact) if rough else count(model, exact, knots, scale)
     derivatives = sum_at_knots(model, exact, knots, counts, scale)
     derivatives = np.where(np.asarray(windows.seen)[:, None], derivatives, 0.0)
     if not np.all(np.isfinite(derivatives)):
         return None
     pieces = polynomials(derivatives * step[:, None] ** np.arange(3))
-    pieces[..., 0] -= pieces[:, cells // 2, :1]
+    pieces[..., 0] -= pieces[:, CELLS // 2, :1]
     kept = [jnp.asarray(each, kind) for each in (start, step, pieces, left_out)]
     return TabulatedWindows(windows.known, windows, kept[0], kept[1], kept[2], kept[3], scale)
 
 
-def count_roughly(windows: Windows, cells: int) -> tuple[np.ndarray, np.ndarray]:
+def count_roughly(windows: Windows) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of windows [w, m] that may count for a rough table; of what it leaves out nothing is said."""
     released = np.asarray(windows.log_released)
-    return released > np.max(released, axis=0) - ROUGHLY, np.full((released.shape[1], cells), -np.inf)
+    return released > np.max(released, axis=0) - ROUGHLY, np.full((released.shape[1], CELLS), -np.inf)
 
 
 def count(model: Model, windows: Windows, knots: np.ndarray, scale: str) -> tuple[np.ndarray, np.ndarray]:
