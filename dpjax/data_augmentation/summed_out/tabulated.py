@@ -54,6 +54,9 @@ NEGLIGIBLE = 36.0
 SHORTEST, RATIO = 32, 4
 """Least length of sums for the table, and that of the next longer ones to it: each length is a program."""
 
+TOGETHER = 2**16
+"""Numbers that are summed over together for the table, so that they stay in a processor's cache."""
+
 
 SCALES: dict[str, tuple[Callable[[Array], Array], Callable[[Array], Array]]] = {
     "identity": (lambda number: number, lambda place: place),
@@ -78,9 +81,9 @@ class TabulatedWindows(Terms):
     step
         The length of its pieces [m].
     pieces
-        The coefficients of the polynomials, in units of the step [m, piece, 6].
+        The coefficients of the polynomials, in units of the step [piece, m, 6]: pieces in use are close in memory.
     log_left_out
-        The logarithm of what the window leaves out, at most, in each piece [m, piece].
+        The logarithm of what the window leaves out, at most, in each piece [piece, m].
     scale
         One of `SCALES`, on which the table is.
     """
@@ -109,9 +112,9 @@ class TabulatedWindows(Terms):
 
         def log_density(parameters: Parameters) -> Array:
             piece, along = self._find(numbers(parameters))
-            records, cells, powers = self.pieces.shape
+            _, records, powers = self.pieces.shape
             # As rows of a matrix they are found faster than by two places.
-            at = self.pieces.reshape(-1, powers).at[jnp.arange(records) * cells + piece]
+            at = self.pieces.reshape(-1, powers).at[piece * records + jnp.arange(records)]
             return jnp.where(self.windows.seen, evaluate(at.get(mode="promise_in_bounds"), along), 0)
 
         return log_density
@@ -119,7 +122,7 @@ class TabulatedWindows(Terms):
     def left_out(self, model: Model, parameters: Parameters) -> Array:
         """See `Terms`; it is infinite where a number is beyond the table."""
         piece, along = self._find(self._build_numbers(model)(parameters))
-        bound = jnp.exp(self.log_left_out[jnp.arange(len(self.start)), piece])
+        bound = jnp.exp(self.log_left_out[piece, jnp.arange(len(self.start))])
         return jnp.where(self.windows.seen, jnp.where((along >= 0) & (along <= 1), bound, jnp.inf), 0)
 
     def draw(self, key: Key, model: Model, parameters: Parameters, rows: Array) -> Records:
@@ -136,7 +139,7 @@ class TabulatedWindows(Terms):
     def _find(self, numbers: Array) -> tuple[Array, Array]:
         """The piece [m] of each number and where in it the number is [m], from 0 to 1, or beyond the table."""
         place = (numbers - self.start) / self.step
-        piece = jnp.clip(jnp.floor(place), 0, self.pieces.shape[1] - 1)
+        piece = jnp.clip(jnp.floor(place), 0, len(self.pieces) - 1)
         return jax.lax.stop_gradient(piece).astype(int), place - jax.lax.stop_gradient(piece)
 
 
@@ -239,7 +242,7 @@ def tabulate_between(
     if not np.all(np.isfinite(derivatives)):
         return None
     pieces = polynomials(derivatives * step[:, None] ** np.arange(3))
-    pieces[..., 0] -= pieces[:, CELLS // 2, :1]
+    pieces[..., 0] -= pieces[CELLS // 2, :, 0]
     kept = [jnp.asarray(each, kind) for each in (start, step, pieces, left_out)]
     return TabulatedWindows(windows.known, windows, kept[0], kept[1], kept[2], kept[3], scale)
 
@@ -247,18 +250,18 @@ def tabulate_between(
 def count_roughly(windows: Windows) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of windows [w, m] that may count for a rough table; of what it leaves out nothing is said."""
     released = np.asarray(windows.log_released)
-    return released > np.max(released, axis=0) - ROUGHLY, np.full((released.shape[1], CELLS), -np.inf)
+    return released > np.max(released, axis=0) - ROUGHLY, np.full((CELLS, released.shape[1]), -np.inf)
 
 
 def count(model: Model, windows: Windows, knots: np.ndarray, scale: str) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers of windows [w, m] that count between knots, and the logarithm [m, piece] of what these leave out."""
+    """The numbers of windows [w, m] that count between knots, and the logarithm [piece, m] of what these leave out."""
     shares, left_out = map(np.asarray, look.on_host(model, windows, knots[LOOKS], scale))
     some = shares > -NEGLIGIBLE
     # Those between numbers that count do so between the places that were looked at.
     some = np.logical_or.accumulate(some, axis=0) & np.logical_or.accumulate(some[::-1], axis=0)[::-1]
     some &= np.isfinite(np.asarray(windows.log_released))
     logs = np.log(np.maximum(np.maximum(left_out[:-1], left_out[1:]), np.finfo(float).tiny))
-    return some, np.repeat(logs, np.diff(LOOKS), axis=0).T
+    return some, np.repeat(logs, np.diff(LOOKS), axis=0)
 
 
 @partial(jit_model, static_argnames=("scale",))
@@ -302,18 +305,25 @@ def sum_at_knots(model: Model, windows: Windows, knots: np.ndarray, counts: np.n
     """
     lengths, found = np.maximum(np.sum(counts, axis=0), SHORTEST), np.zeros((*knots.shape, 3))
     classes = SHORTEST * RATIO ** np.ceil(np.log(lengths / SHORTEST) / np.log(RATIO)).astype(int)
-    if np.ptp(classes) > 0 and not divides(model, len(classes)):
-        classes[:] = np.max(classes)
+    blocks = [(np.max(classes), np.arange(len(classes)))]
+    if (np.ptp(classes) > 0 or np.sum(classes) > TOGETHER) and divides(model, len(classes)):
+        each = [(length, np.flatnonzero(classes == length)) for length in np.unique(classes)]
+        blocks = [(length, block) for length, rows in each for block in split_rows(rows, TOGETHER // length)]
     order = np.argsort(~counts, axis=0, kind="stable")
     released = np.where(counts, np.asarray(windows.log_released), -np.inf)
-    for length in np.unique(classes):
-        rows = np.flatnonzero(classes == length)
-        places = order[: min(length, len(order)), rows]
+    for length, rows in blocks:
+        places = order[:length, rows]
         parts = (np.asarray(windows.numbers)[places, rows], released[places, rows], knots[:, rows])
         known = {name: leaf[rows] for name, leaf in windows.known.items()}
-        own = model if len(rows) == len(classes) else model.of_records(rows)
+        own = model if len(blocks) == 1 else model.of_records(rows)
         found[:, rows] = differentiate(own, known, windows.field, scale, *parts)
     return found
+
+
+def split_rows(rows: np.ndarray, most: int) -> list[np.ndarray]:
+    """Rows in blocks of one size, at most so many, of which the last is filled up: each size is a program."""
+    size = min(max(most, 1), 2 ** int(np.ceil(np.log2(len(rows)))))
+    return [np.resize(rows[begin : begin + size], size) for begin in range(0, len(rows), size)]
 
 
 @partial(jit_model, static_argnames=("field", "scale"))
@@ -337,11 +347,11 @@ def differentiate(
 
 
 def polynomials(derivatives: np.ndarray) -> np.ndarray:
-    """The coefficients [m, piece, 6] of quintic Hermite interpolants, by values, slopes and curvatures [knot, m, 3]."""
+    """The coefficients [piece, m, 6] of quintic Hermite interpolants, by values, slopes and curvatures [knot, m, 3]."""
     (value, slope, bend), ends = np.moveaxis(derivatives[:-1], -1, 0), np.moveaxis(derivatives[1:], -1, 0)
     rise = ends[0] - value - slope - bend / 2
     turn, change = ends[1] - slope - bend, ends[2] - bend
     third = 10 * rise - 4 * turn + change / 2
     fourth = -15 * rise + 7 * turn - change
     fifth = 6 * rise - 3 * turn + change / 2
-    return np.stack([value, slope, bend / 2, third, fourth, fifth], axis=-1).swapaxes(0, 1)
+    return np.stack([value, slope, bend / 2, third, fourth, fifth], axis=-1)

@@ -103,6 +103,16 @@ def test_a_model_with_an_effect_for_each_record_is_not_divided():
     assert np.ptp(np.subtract(*np.transpose(found))) < (1e-6 if jnp.zeros(()).dtype == jnp.float64 else 2e-3)
 
 
+def test_a_table_that_is_summed_block_by_block_is_the_same(both, monkeypatch):
+    """Catches rows of a block that are stored at the place of others, or with the covariates of others."""
+    whole, table = both
+    monkeypatch.setattr(tabulated, "TOGETHER", tabulated.SHORTEST * 3)
+    again = whole.tabulated(NEAR)
+    np.testing.assert_allclose(again.terms.pieces, table.terms.pieces, rtol=1e-6, atol=1e-6)
+    blocks = tabulated.split_rows(np.array([1, 4, 5, 7, 8]), 2)
+    assert [block.tolist() for block in blocks] == [[1, 4], [5, 7], [8, 8]]
+
+
 def test_where_no_density_is_there_is_no_table(both, monkeypatch):
     """Catches a table with holes, and a warning of NumPy about them: about wide draws it reaches to negative means."""
     summed = tabulated.sum_at_knots
@@ -120,7 +130,7 @@ def test_a_wrong_piece_is_noticed_at_the_draws(both):
     tolerance = max(1e-6, whole.rounding)
     assert error_of_thinning(table, whole, NEAR) <= tolerance
     terms: Any = table.terms
-    wrong = replace(table, terms=replace(terms, pieces=terms.pieces.at[:, :, 3].add(0.5)))
+    wrong = replace(table, terms=replace(terms, pieces=terms.pieces.at[..., 3].add(0.5)))
     assert error_of_thinning(wrong, whole, NEAR) > 100 * tolerance
     problem = replace(augment(MODEL, RELEASE, allow_sums=True), likelihood=wrong)
     assert better_sums(problem, NEAR, too_narrow=False) is not None
