@@ -216,9 +216,10 @@ def rescaled(pilot: AloneRun) -> tuple[Problem, Ascent]:
         status = run_to_end(pilot, pilot.at_known_starts(), None, hidden)
     if not pilot.is_done(status):
         raise KeyboardInterrupt("sample was interrupted while it measured the scales of effects. Nothing was drawn.")
+    model, draws = pilot.problem.model, jax.tree.map(jnp.asarray, status.draws.parameters)
+    assert isinstance(model, Recentred), "other models have no such effects"
     assert pilot.ascent is not None, "chains climb before they move"
-    draws = jax.tree.map(jnp.asarray, status.draws.parameters)
-    problem = replace(pilot.problem, model=rescale_by(pilot.problem.model, draws))
+    problem = replace(pilot.problem, model=rescale_by(model, draws))
     tuning = tune_to_draws.unoptimized(problem.model, draws)._replace(step_size=status.kernel.tuning.step_size)
     starts = gather_to_host(pilot.mesh, status.chains.state).parameters
     if problem.swept_release.whole.is_large:
