@@ -17,8 +17,11 @@ from dpjax.models.programs import jit_model
 from dpjax.models.unconstrained import to_vector
 from dpjax.numerics.linear_algebra import product
 from dpjax.release import PrivateRelease
+from dpjax.release.weights import weights_of
 
 __all__ = ["Summed", "find_likely"]
+
+WEIGHTED = "Records are weighted: intervals and tests of a pseudo-likelihood hold for equal weights alone."
 
 NUM_DRAWN = 8
 """Sets of records from the model that tell the size of the information of complete data."""
@@ -105,7 +108,9 @@ class Summed(Surface):
     def remarks(self, vector: np.ndarray) -> tuple[str, ...]:
         """See `Surface`: what windows leave out."""
         share = left_out_at(self.likelihood, all_at(self.model, vector[None]))
-        return (f"{in_words(share)}: compare with method='imputation'.",) if share > MOST_LEFT_OUT else ()
+        found = [f"{in_words(share)}: compare with method='imputation'."] * (share > MOST_LEFT_OUT)
+        weighted = weights_of(self.model, self.release) is not None
+        return (*found, *[WEIGHTED] * weighted)
 
 
 def all_at(model: Model, vectors: np.ndarray) -> Parameters:

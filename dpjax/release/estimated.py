@@ -15,6 +15,7 @@ from dpjax.mechanisms.unknown import UnknownNumber, unknown_numbers
 from dpjax.release.base import OwnRelease
 from dpjax.release.levels import to_codes
 from dpjax.release.microdata import Microdata
+from dpjax.release.weights import read_weights
 
 __all__ = ["EstimatedNoise", "UnknownChannel", "is_unknown"]
 
@@ -61,6 +62,8 @@ class EstimatedNoise(OwnRelease):
         The names of categories by field.
     n
         The number of records.
+    weights
+        Their survey weights, or None.
     """
 
     values: dict[str, Any]
@@ -71,9 +74,10 @@ class EstimatedNoise(OwnRelease):
     numbers: tuple[tuple[str, int, str], ...] = field(metadata={"static": True})
     levels: tuple[tuple[str, Any], ...] = field(metadata={"static": True})
     n: int = field(metadata={"static": True})
+    weights: Any = None
 
     @classmethod
-    def of_fields(cls, fields: dict[str, Any], missing: Any = None) -> "EstimatedNoise":
+    def of_fields(cls, fields: dict[str, Any], missing: Any = None, weights: Any = None) -> "EstimatedNoise":
         """The release of fields, each with its values, its mechanism and maybe the names of its levels."""
         values, channels, priors, functions, numbers, levels = {}, {}, {}, [], [], []  # type: ignore[var-annotated]
         for name, given in fields.items():
@@ -100,7 +104,7 @@ class EstimatedNoise(OwnRelease):
             channels[name] = jax.tree.unflatten(structure, plain)
         (n, *_) = {len(array): None for array in values.values()}
         static = tuple(functions), tuple(numbers), tuple(levels)
-        return cls(values, missing or {}, channels, priors, *static, n)
+        return cls(values, missing or {}, channels, priors, *static, n, read_weights(weights, n))
 
     def channel_at(self, name: str, parameters: Mapping[str, Any]) -> Any:
         """The mechanism of a field at parameters."""
@@ -123,7 +127,7 @@ class EstimatedNoise(OwnRelease):
         fields = {
             name: (values, self.channel_at(name, parameters), levels[name]) for name, values in self.values.items()
         }
-        return Microdata(fields, self.missing or None)
+        return Microdata(fields, self.missing or None, weights=self.weights)
 
     @property
     def unknown_fields(self) -> tuple[str, ...]:
@@ -148,6 +152,11 @@ class EstimatedNoise(OwnRelease):
     def level_names(self) -> dict[str, tuple[str, ...]]:
         """The names of the categories of the fields, if they have names."""
         return {name: names for name, names in self.levels if names is not None}
+
+    @property
+    def is_of_records(self) -> bool:
+        """True: each value is of one."""
+        return True
 
     @property
     def is_estimated(self) -> bool:

@@ -36,6 +36,7 @@ from dpjax.models.simulation import draw_parameters, draw_position
 from dpjax.models.within import KnownWithin
 from dpjax.numerics import leading_size, take_entry
 from dpjax.release import Microdata, PrivateRelease
+from dpjax.release.weights import check_unweighted, weighted_people
 
 __all__ = [
     "MarginalLikelihood",
@@ -119,9 +120,14 @@ class MarginalLikelihood(Likelihood, Printed):
             fail("likelihood", "one of known noise", "one of noise that is not known, as the release's is", remedy)
         made = sum_out(model, release)
         one, other = self.whole.terms, made.terms
-        alike = have_equal_arrays((self.model, self.rows), (made.model, made.rows))
+        alike = have_equal_arrays((self.model, self.rows, self.shares), (made.model, made.rows, made.shares))
         if not (alike and (agree(one, other) if self.is_approximate else have_equal_arrays(one, other))):
             fail("likelihood", "one of another model or release", "one of these", remedy)
+
+    @property
+    def shares(self) -> Array:
+        """The weights relative to their mean, which a power of the likelihood has, too."""
+        return self.weights / jnp.mean(self.weights)
 
     @property
     def is_approximate(self) -> bool:
@@ -312,6 +318,7 @@ def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None
         return sum_out_estimated(model, release, parameters)
     if found := obstacle_to_sums(model, release):
         expected = "values of single records, of which what is hidden can be listed"
+        check_unweighted(model, release, "release", found)
         remedy = "Impute the records: dpjax.sample(..., imputation=dpjax.imwg())."
         fail(
             "release", found, expected, f"{remedy} Fields that are one state at several times are a dpjax.MarkovChain."
@@ -336,7 +343,7 @@ def sum_out_estimated(model: Model, release: Any, parameters: Parameters | None)
     if within := sorted(set(release.unknown_fields) & set(fields_within(model, known))):
         given = f"intervals of {within[0]!r} that depend on numbers that are not known"
         fail("release", given, "known ends of intervals", "Pass the numbers of that mechanism.")
-    alike = group_records(*hold_within(model, known))
+    alike = group_records(*hold_within(model, weighted_people(model, known)))
     terms = make_terms(alike.model, alike.release, None)
     if isinstance(terms, Windows):
         rows = [release.with_channels(alike.release, one) for one in some]
@@ -349,17 +356,19 @@ def try_sum_out(model: Model, release: PrivateRelease) -> MarginalLikelihood | N
 
     Such windows can be too long for all records, or for the totals of their groups.
     """
-    if obstacle_to_sums(model, release):
+    if found := obstacle_to_sums(model, release):
+        check_unweighted(model, release, "release", found)
         return None
     try:
         return sum_freely(model, release, None)
-    except NotSummableError:
+    except NotSummableError as error:
+        check_unweighted(model, release, "release", str(error))
         return None
 
 
 def sum_freely(model: Model, release: PrivateRelease, parameters: Parameters | None) -> MarginalLikelihood:
     """The likelihood where nothing is in the way of sums."""
-    model, people = hold_within(model, release.microdata)
+    model, people = hold_within(model, weighted_people(model, release))
     if people.summed is not None:
         return sum_out_beside_totals(model, people, parameters)
     alike = group_records(model, people)
@@ -376,7 +385,7 @@ def sum_out_each(model: Model, releases: Sequence[Any], parameters: Sequence[Par
     """
     if any(release.is_estimated for release in releases):
         fail("releases", "noise that is not known", "one release at a time", "Use dpjax.sample for each.")
-    people = [release.microdata for release in releases]
+    people = [weighted_people(model, release) for release in releases]
     if any(each.summed is not None for each in people):
         remedy = "Use dpjax.sample for each, or impute the records: imputation=dpjax.imwg()."
         fail("releases", "totals beside values of single records", "these values alone, to be summed over", remedy)

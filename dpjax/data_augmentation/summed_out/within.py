@@ -11,6 +11,7 @@ from dpjax.models.simulation import position_shapes
 from dpjax.models.within import KnownWithin, check_between
 from dpjax.release import Microdata, PrivateRelease
 from dpjax.release.fields import FieldValues
+from dpjax.release.weights import check_unweighted
 
 __all__ = ["check_imputed", "fields_within", "hold_within"]
 
@@ -62,7 +63,11 @@ def ends_of(release: Microdata, name: str) -> tuple[Array, Array]:
 
 
 def check_imputed(model: Model, release: PrivateRelease) -> None:
-    """Raise if records would be imputed of which fields are known within intervals: most proposals are impossible."""
+    """Raise if records would be imputed that are weighted, or of which fields are known within intervals.
+
+    A weighted record has no distribution to draw from, and within an interval most proposals are impossible.
+    """
+    check_unweighted(model, release, "imputation", "one that draws from the distribution of each record")
     names = fields_within(model, release)
     if names:
         given = f"one that imputes the field{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"
