@@ -6,6 +6,7 @@ import jax.numpy as jnp
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, Model
+from dpjax.data_augmentation.summed_out.totals import IntervalChannel
 from dpjax.mechanisms import Exact
 from dpjax.models.simulation import position_shapes
 from dpjax.models.within import KnownWithin, check_between
@@ -29,11 +30,14 @@ def fields_within(model: Model, release: PrivateRelease) -> list[str]:
 def hold_within(model: Model, release: Microdata) -> tuple[Model, Microdata]:
     """The model and the release with such fields as known ones: their intervals belong to the model.
 
+    Counts of which some are withheld beside totals become intervals of one number, which are summed over.
+
     Raises
     ------
     ValueError
         If their probabilities are not known.
     """
+    release = with_open_counts(model, release)
     names = fields_within(model, release)
     if not names:
         return model, release
@@ -47,6 +51,16 @@ def hold_within(model: Model, release: Microdata) -> tuple[Model, Microdata]:
     fields |= {name: FieldValues(values, Exact(), name) for name, values in known.items()}
     missing = {key: mask for key, mask in release.missing.items() if key in fields and key not in names}
     return KnownWithin(model, ends), replace(release, fields=fields, missing=missing)
+
+
+def with_open_counts(model: Model, release: Microdata) -> Microdata:
+    """The release with exact counts, of which some are missing beside totals, as limits of what they can be."""
+    name = model.count_field
+    if release.summed is None or name is None or name not in release.exact or name not in release.missing:
+        return release
+    known = jnp.asarray(release.fields[name].values, float)
+    limits = FieldValues(jnp.zeros(release.n), IntervalChannel(known, known), name)
+    return replace(release, fields=release.fields | {name: limits})
 
 
 def ends_of(release: Microdata, name: str) -> tuple[Array, Array]:
