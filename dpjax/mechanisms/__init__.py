@@ -44,6 +44,7 @@ from dpjax.mechanisms.truncated import Truncated
 from dpjax.mechanisms.utilities import QuantileScores, Utilities
 from dpjax.mechanisms.vector_laplace import VectorLaplace
 from dpjax.mechanisms.wavelet import HaarWavelet, haar_scale, haar_sensitivity
+from dpjax.mechanisms.whole_quotient import WholeQuotient
 
 __all__ = [
     "AddedNoise",
@@ -92,6 +93,7 @@ __all__ = [
     "Tulap",
     "Utilities",
     "VectorLaplace",
+    "WholeQuotient",
     "frozen_pytree",
     "gaussian_delta",
     "gaussian_scale",

@@ -73,6 +73,7 @@ class Quotient(Mechanism):
     """
 
     json_name: ClassVar[str | None] = "quotient"
+    NOISES: ClassVar[tuple[type, ...]] = (Gaussian, Laplace)
 
     numerator: Any
     denominator: Any
@@ -82,8 +83,8 @@ class Quotient(Mechanism):
     def __post_init__(self) -> None:
         check_privacy(self.privacy)
         size = check_count("size", self.size, "Pass the number of quotients.")
-        check_noise("numerator", self.numerator, size)
-        check_noise("denominator", self.denominator, size)
+        check_noise("numerator", self.numerator, size, self.NOISES)
+        check_noise("denominator", self.denominator, size, self.NOISES)
 
     @property
     def value_size(self) -> int:
@@ -136,11 +137,11 @@ class Quotient(Mechanism):
         return numerator / denominator
 
 
-def check_noise(argument: str, noise: Any, size: int) -> None:
+def check_noise(argument: str, noise: Any, size: int, kinds: tuple[type, ...]) -> None:
     """Raise unless the noise is of a known kind, and has a scale for each quotient."""
-    if type(noise) not in (Gaussian, Laplace):
+    if type(noise) not in kinds:
         remedy = "No density is known for other noise. If both noisy sums were published, release those."
-        expected = "a dpjax.Gaussian or a dpjax.Laplace"
+        expected = " or ".join(f"a dpjax.{kind.__name__}" for kind in kinds)
         fail(argument, name_of(noise), expected, remedy, error=TypeError)
     shape = np.shape(noise.scale)
     if shape not in ((), (size,)):

@@ -210,9 +210,9 @@ def test_counts_withheld_by_no_rule_are_drawn_beside_exact_totals(model):
 def test_withheld_units_are_refused_by_name(model):
     """Catches numbers that are no counts, and totals that are none."""
     totals = dpjax.Release([20.0, 5.0], dpjax.Exact(), by_state, n=6)
-    with pytest.raises(ValueError, match="values: given .*; expected counts and NaN"):
+    with pytest.raises(ValueError, match=r"values: given .*; expected counts and NaN"):
         dpjax.releases.withheld_units([NAN, 1.5, 12, 2, NAN, 4], totals)
-    with pytest.raises(TypeError, match="totals: given .*; expected a dpjax.Release"):
+    with pytest.raises(TypeError, match=r"totals: given .*; expected a dpjax.Release"):
         dpjax.releases.withheld_units([NAN, 1, 12, 2, NAN, 4], {"A": 3})
     with pytest.raises(ValueError, match="summed: given n = 6; expected n = 2"):
         dpjax.releases.withheld_units([NAN, 1], totals)
