@@ -11,6 +11,7 @@ import numpy as np
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out, sum_out_each
+from dpjax.data_augmentation.summed_out.impossible import impossible_in_words
 from dpjax.data_augmentation.summed_out.likelihood import MOST_LEFT_OUT, in_words, left_out_at
 from dpjax.likelihood.surface import Moments, Surface, parameters_at
 from dpjax.models.programs import jit_model
@@ -191,6 +192,7 @@ def find_likely(key: Key, surface: Summed) -> np.ndarray:
     heights = np.where(np.isnan(heights), -np.inf, heights)
     if not np.any(np.isfinite(heights)):
         given = f"a release of zero or undefined density at {NUM_CANDIDATES} draws from the prior"
+        given += impossible_in_words(surface.model, surface.likelihood)
         remedy = "Check that the model can give such values. Or pass `initial` parameters."
         fail("release", given, "positive density at some", remedy)
     scores = heights / TEMPERATURE + np.asarray(jax.random.gumbel(choice_key, heights.shape))
