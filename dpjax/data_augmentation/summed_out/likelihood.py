@@ -15,11 +15,12 @@ from dpjax._util.validation import fail
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.records.microdata import cross, hidden_fields, split_hidden
-from dpjax.data_augmentation.summed_out.binomial_field import BinomialField, is_binomial
+from dpjax.data_augmentation.summed_out.binomial_field import BinomialField
 from dpjax.data_augmentation.summed_out.chains import ChainField, obstacle_to_chain
 from dpjax.data_augmentation.summed_out.contract import Likelihood
 from dpjax.data_augmentation.summed_out.groups import GroupedTerms
 from dpjax.data_augmentation.summed_out.normal_fields import NormalFields, are_normal
+from dpjax.data_augmentation.summed_out.normal_within import NormalWithin
 from dpjax.data_augmentation.summed_out.rows import Rows, group_each, group_records
 from dpjax.data_augmentation.summed_out.tabulated import TabulatedWindows, as_double, in_double_precision, tabulate
 from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, NotSummableError, Terms, Windows
@@ -28,7 +29,6 @@ from dpjax.data_augmentation.summed_out.trees import with_totals
 from dpjax.data_augmentation.summed_out.unknown_noise import UnknownNoise, extended, windows_through
 from dpjax.data_augmentation.summed_out.windows import first_windows, fit_windows, thin_windows
 from dpjax.data_augmentation.summed_out.within import fields_within, hold_within
-from dpjax.mechanisms.base import draws_latent_normal
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters
 from dpjax.models.programs import as_number, jit_model
@@ -205,9 +205,9 @@ def marginal_likelihood(
 
     For a release of values of single records, which are independent of each other given the parameters. What is hidden
     of a record has finitely many values, up to 1,024 combinations; or it is a whole number, summed over a window. Or it
-    is a Normal number behind Laplace or Gaussian noise, or up to eight numbers that are Normal together, missing or
-    behind Gaussian noise. Or numbers are known within intervals, as those below a limit of detection. Or it is a chain
-    in time, `dpjax.MarkovChain` or `dpjax.NormalChain`.
+    is a Normal number behind Laplace or Gaussian noise; if Gaussian, also rounded or clamped. Or it is up to eight
+    numbers that are Normal together, missing or behind Gaussian noise. Or numbers are known within intervals, as those
+    below a limit of detection. Or it is a chain in time, `dpjax.MarkovChain` or `dpjax.NormalChain`.
 
     Parameters
     ----------
@@ -302,14 +302,11 @@ def agree(one: Terms, other: Terms) -> bool:
     return np.allclose(values[here], expected[there], rtol=1e-4, atol=1e-4)
 
 
-def closed_form(model: Model, release: Microdata) -> type[NormalField] | type[BinomialField] | None:
-    """The closed form of a Normal field behind such noise, or of a Binomial one of whose persons bits are added up."""
-    if len(release.fields) != 1:
-        return None
-    (field,) = release.fields.values()
-    if model.has("normal_field") and draws_latent_normal(field.channel):
-        return NormalField
-    return BinomialField if is_binomial(model, field) else None
+def closed_form(model: Model, release: Microdata) -> Any:
+    """The kind of closed form that the sum over the one field has; None if it has none."""
+    field = next(iter(release.fields.values()))
+    kinds = (NormalField, NormalWithin, BinomialField) if len(release.fields) == 1 else ()
+    return next((kind for kind in kinds if kind.fits(model, field)), None)
 
 
 def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None = None) -> Any:
