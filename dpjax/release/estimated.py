@@ -184,6 +184,19 @@ class EstimatedNoise(OwnRelease):
         remedy = "Use dpjax.sample without an imputation, or dpjax.marginal_likelihood: they sum the records out."
         return fail("release", "noise that is not known", expected, remedy)
 
+    def to_json(self, *, units: str | None = None, **metadata: Any) -> str:
+        """An error: priors and functions have no neutral description.
+
+        Raises
+        ------
+        TypeError
+            Always: it says what can be written.
+        """
+        del units, metadata
+        numbers = dict.fromkeys(sorted(self.priors), "...")
+        remedy = f"Write release.at({numbers}).to_json(prior='...'), with a number in the place of each, and its prior."
+        return fail("release", "noise that is not known", "known noise", remedy, error=TypeError)
+
     def __repr__(self) -> str:
         functions = dict(self.functions)
         noise = [
