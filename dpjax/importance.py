@@ -186,9 +186,13 @@ def importance_sample(
     log_weights = np.where(broken, -np.inf, log_weights).astype(float)
     if np.all(log_weights == -np.inf):
         remedy = "Check the units of the value, mechanism and statistic; or use dpjax.sample."
-        given = f"a value of zero density in all of {num_samples} draws"
-        given += "" if likelihood is not None or found is None else impossible_in_words(model, found)
-        fail("release", given, "positive density in some", remedy)
+        which = "" if likelihood is not None or found is None else impossible_in_words(model, found)
+        fail(
+            "release",
+            f"a value of zero density in all of {num_samples} draws{which}",
+            "positive density in some",
+            remedy,
+        )
     if left_out > MOST_LEFT_OUT:
         warn_at_the_call(f"{in_words(left_out)} at some draws. Use dpjax.sample(imputation=dpjax.imwg()).")
     return replace(weighted_sample(draws, log_weights), labels=labels)

@@ -66,7 +66,7 @@ def weights_of(model: Any, release: Any) -> Array | None:
     """
     own = model.record_weights if isinstance(model, Weighs) else None
     if own is None:
-        return release.weights  # type: ignore[no-any-return]
+        return release.weights
     if release.weights is not None:
         fail("weights", "those of the model and of the release", "one of the two", "Leave one of them out.")
     if not release.is_of_records:

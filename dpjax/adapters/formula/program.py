@@ -135,7 +135,7 @@ class DesignMatrix(PyTree):
     def predict(self, parameters: Any, places: Array) -> Array:
         """The linear predictor [m] at some places [m], by the parameters with the intercept of covariates of 0."""
         predictor = jnp.asarray(parameters["Intercept"] if self.intercept is not None else 0.0, float)
-        terms: tuple[Term, ...] = (*self.common, *self.groups)
+        terms: tuple[Common | Group, ...] = (*self.common, *self.groups)
         for term in terms:
             predictor = predictor + term.contribution(parameters[term.name], places)
         return predictor + at(self.offset, places)
@@ -160,9 +160,10 @@ def regression(design: DesignMatrix, **columns: Any) -> None:
     coefficients = [numpyro.sample(term.name, term.prior) for term in design.common]
     effects = [draw_effects(term) for term in design.groups]
     intercept = draw_intercept(design, coefficients)
-    values = zip((term.name for term in (*design.common, *design.groups)), (*coefficients, *effects), strict=True)
+    terms: tuple[Common | Group, ...] = (*design.common, *design.groups)
+    values = {term.name: own for term, own in zip(terms, (*coefficients, *effects), strict=True)}
     with numpyro.plate(PLATE, design.size) as places:
-        predictor = design.predict({**dict(values), "Intercept": intercept}, places)
+        predictor = design.predict(values | {"Intercept": intercept}, places)
         numpyro.sample(design.response, design.family.distribution(predictor, at(design.trials, places), *own))
 
 
