@@ -91,10 +91,10 @@ def note_of(posterior: "Posterior") -> str:
 
 
 def weights_in_words(posterior: "Posterior") -> list[str]:
-    """What is said of draws of weighted records: what they are, and of which width their intervals."""
-    if weights_of(posterior.model, posterior.release) is None:
-        return []
+    """What is said of draws of weighted records, or corrected ones: what they are, and how wide their intervals."""
     corrected = posterior.settings.get(SANDWICH)
+    if weights_of(posterior.model, posterior.release) is None:
+        return [corrected] if corrected else []
     return [f"{PSEUDO}; {corrected or 'its intervals may be too narrow: see posterior.sandwich()'}"]
 
 

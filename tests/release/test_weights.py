@@ -26,6 +26,7 @@ def test_weights_are_scaled_to_sum_to_n_and_kept():
     fields = dpjax.LocalRelease({"y": (Y, dpjax.Gaussian(1.0))}, weights=WEIGHTS)
     np.testing.assert_array_equal(fields.weights, release.weights)
     assert "survey weights" in repr(release)
+    assert "Survey weights, scaled to sum to n: what follows is a pseudo-posterior." in dpjax.describe(release)
     assert "weights" not in dpjax.Microdata({"y": (Y, dpjax.Exact())}).to_json()
 
 
