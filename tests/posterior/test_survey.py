@@ -56,6 +56,10 @@ def test_weighted_regression_is_its_closed_form_and_says_what_it_is(posterior):
     assert "pseudo-posterior" in posterior.describe()
     assert "pseudo-posterior" in str(table)
     assert "too narrow: see posterior.sandwich()" in str(table)
+    with pytest.raises(ValueError, match="posterior: given imputed data sets, of records with survey weights"):
+        posterior.completed(jax.random.key(2), 3)
+    with pytest.raises(ValueError, match="posterior: given a check of predictions, of records with survey weights"):
+        posterior.check(jax.random.key(2), np.max)
 
 
 def test_sandwich_maps_draws_by_the_two_cholesky_factors(posterior):

@@ -91,6 +91,8 @@ def test_weighted_records_are_never_imputed():
     for imputation in (dpjax.imwg(), dpjax.soma(2)):
         with pytest.raises(ValueError, match=r"imputation: given one that draws .* survey weights"):
             dpjax.sample(key, NORMAL, release, imputation=imputation)
+    with pytest.raises(ValueError, match="collect: given states with records, of records with survey weights"):
+        dpjax.sample(key, NORMAL, release, collect=lambda state: state.latent.records)
     with pytest.raises(ValueError, match="survey weights"):
         dpjax.gibbs(NORMAL, release, dpjax.imwg())
     hidden = dpjax.from_numpyro(two_hidden, ["x", "y"])
