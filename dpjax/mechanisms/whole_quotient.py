@@ -61,7 +61,7 @@ class WholeQuotient(Quotient):
     >>> import jax.numpy as jnp
     >>> mechanism = WholeQuotient(dpjax.DiscreteLaplace(4.0), dpjax.DiscreteLaplace(1.0))
     >>> round(float(mechanism.log_density(jnp.array([2.0, 1.0]), jnp.array([80.0, 40.0]))), 3)
-    -2.306
+    -2.403
     """
 
     json_name: ClassVar[str | None] = "whole_quotient"

@@ -28,7 +28,7 @@ def average_over_cells(
     every = jnp.arange(there.size)
 
     def at(parameters: Mapping[str, Array]) -> Array:
-        return jnp.sum(weights * there.family.mean(there.predict(parameters, every)), axis=1)
+        return jnp.sum(weights * there.family.mean(there.predict(parameters, every))[None], axis=1)
 
     return np.asarray(jax.jit(lambda draws: jax.lax.map(at, draws))(dict(draws)))
 
