@@ -30,7 +30,7 @@ from dpjax.mechanisms.poisson_binomial import PoissonBinomial
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.promises import Promised
-from dpjax.mechanisms.quotient import Quotient
+from dpjax.mechanisms.quotient import Quotient, WholeQuotient
 from dpjax.mechanisms.random_rounding import RandomRounding
 from dpjax.mechanisms.randomized_response import RandomizedResponse
 from dpjax.mechanisms.report_sums import ReportSums
@@ -44,7 +44,6 @@ from dpjax.mechanisms.truncated import Truncated
 from dpjax.mechanisms.utilities import QuantileScores, Utilities
 from dpjax.mechanisms.vector_laplace import VectorLaplace
 from dpjax.mechanisms.wavelet import HaarWavelet, haar_scale, haar_sensitivity
-from dpjax.mechanisms.whole_quotient import WholeQuotient
 
 __all__ = [
     "AddedNoise",

@@ -10,9 +10,8 @@ from dpjax._util.validation import fail, name_of
 from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms.base import Mechanism
-from dpjax.mechanisms.quotient import Quotient
-from dpjax.mechanisms.whole_quotient import WholeQuotient
-from dpjax.numerics.fractions import to_fraction
+from dpjax.mechanisms.quotient import Quotient, WholeQuotient
+from dpjax.numerics.quotients import to_fraction
 from dpjax.release.checks import as_vector, check_mechanism
 from dpjax.release.summed import Release
 from dpjax.statistics import stacked
