@@ -13,6 +13,7 @@ from dpjax.diagnostics.summary import Summary
 from dpjax.importance import ImportanceSample, importance_sample
 from dpjax.models.checks import check_fit, check_prior_is_drawn
 from dpjax.release import PrivateRelease
+from dpjax.release.weights import check_unweighted
 from dpjax.runtime.progress import ShowProgress
 from dpjax.smc.result import SMCSample
 from dpjax.smc.sample import sample_smc
@@ -95,6 +96,7 @@ def compare(
             fail("models", f"the name {describe(name)}", "names of models", "Pass strings.", error=TypeError)
         check_instance(f"models[{name!r}]", model, Model, "Pass models such as dpjax.models.normal makes.")
         check_fit(model, release)
+        check_unweighted(model, release, f"models[{name!r}]", "evidence")
         check_prior_is_drawn(model)
     found = []
     for place, model in enumerate(models.values()):

@@ -15,6 +15,7 @@ from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.problem import augment, draw_number
 from dpjax.data_augmentation.summed_out import Likelihood, MarginalLikelihood, SummedOut, sum_out, try_sum_out
+from dpjax.data_augmentation.summed_out.impossible import impossible_in_words
 from dpjax.data_augmentation.summed_out.likelihood import MOST_LEFT_OUT, in_words, left_out_at
 from dpjax.diagnostics.frames import Labels
 from dpjax.diagnostics.summary import QUANTILES, Summary, check_quantiles, quantile_name, tabulate
@@ -185,7 +186,13 @@ def importance_sample(
     log_weights = np.where(broken, -np.inf, log_weights).astype(float)
     if np.all(log_weights == -np.inf):
         remedy = "Check the units of the value, mechanism and statistic; or use dpjax.sample."
-        fail("release", f"a value of zero density in all of {num_samples} draws", "positive density in some", remedy)
+        which = "" if likelihood is not None or found is None else impossible_in_words(model, found)
+        fail(
+            "release",
+            f"a value of zero density in all of {num_samples} draws{which}",
+            "positive density in some",
+            remedy,
+        )
     if left_out > MOST_LEFT_OUT:
         warn_at_the_call(f"{in_words(left_out)} at some draws. Use dpjax.sample(imputation=dpjax.imwg()).")
     return replace(weighted_sample(draws, log_weights), labels=labels)

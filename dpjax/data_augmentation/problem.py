@@ -49,6 +49,7 @@ from dpjax.models.simulation import GibbsState, draw_state, parameter_shapes
 from dpjax.release import PrivateRelease
 from dpjax.release.summed import one_sum_of
 from dpjax.release.unknown_count import UnknownCount, check_number_known, is_unknown
+from dpjax.release.weights import check_unweighted
 
 MAX_RECORDS = 2**31 - 1
 """Largest number of records, as indices have 32 bits."""
@@ -400,6 +401,8 @@ def with_refresh(problem: Problem, choice: bool | None) -> Problem:
 def with_records(problem: Problem, wanted: bool) -> Problem:
     """The problem with records drawn for each draw that is kept, if they are wanted though they are summed out."""
     imputation = problem.plan.imputation
+    if wanted:
+        check_unweighted(problem.given_model, problem.given_release, "collect", "states with records")
     return problem.planned(imputation=imputation.with_records(wanted)) if isinstance(imputation, SummedOut) else problem
 
 

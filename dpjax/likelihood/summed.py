@@ -11,14 +11,18 @@ import numpy as np
 from dpjax._util.validation import fail
 from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out, sum_out_each
+from dpjax.data_augmentation.summed_out.impossible import impossible_in_words
 from dpjax.data_augmentation.summed_out.likelihood import MOST_LEFT_OUT, in_words, left_out_at
 from dpjax.likelihood.surface import Moments, Surface, parameters_at
 from dpjax.models.programs import jit_model
 from dpjax.models.unconstrained import to_vector
 from dpjax.numerics.linear_algebra import product
 from dpjax.release import PrivateRelease
+from dpjax.release.weights import weights_of
 
 __all__ = ["Summed", "find_likely"]
+
+WEIGHTED = "Records are weighted: intervals and tests of a pseudo-likelihood hold for equal weights alone."
 
 NUM_DRAWN = 8
 """Sets of records from the model that tell the size of the information of complete data."""
@@ -105,7 +109,9 @@ class Summed(Surface):
     def remarks(self, vector: np.ndarray) -> tuple[str, ...]:
         """See `Surface`: what windows leave out."""
         share = left_out_at(self.likelihood, all_at(self.model, vector[None]))
-        return (f"{in_words(share)}: compare with method='imputation'.",) if share > MOST_LEFT_OUT else ()
+        found = [f"{in_words(share)}: compare with method='imputation'."] * (share > MOST_LEFT_OUT)
+        weighted = weights_of(self.model, self.release) is not None
+        return (*found, *[WEIGHTED] * weighted)
 
 
 def all_at(model: Model, vectors: np.ndarray) -> Parameters:
@@ -186,6 +192,7 @@ def find_likely(key: Key, surface: Summed) -> np.ndarray:
     heights = np.where(np.isnan(heights), -np.inf, heights)
     if not np.any(np.isfinite(heights)):
         given = f"a release of zero or undefined density at {NUM_CANDIDATES} draws from the prior"
+        given += impossible_in_words(surface.model, surface.likelihood)
         remedy = "Check that the model can give such values. Or pass `initial` parameters."
         fail("release", given, "positive density at some", remedy)
     scores = heights / TEMPERATURE + np.asarray(jax.random.gumbel(choice_key, heights.shape))

@@ -23,6 +23,7 @@ from dpjax.base import Array, Key, Model, Parameters
 from dpjax.data_augmentation.parameters.coordinates import Tuning, build_log_density, fit_to_prior
 from dpjax.data_augmentation.problem import Problem
 from dpjax.data_augmentation.summed_out import Likelihood, MarginalLikelihood, sum_out, thin
+from dpjax.data_augmentation.summed_out.impossible import impossible_in_words
 from dpjax.data_augmentation.summed_out.likelihood import MOST_LEFT_OUT, left_out_at
 from dpjax.mcmc.modes import Ends, Mode, distinct_modes, far_candidates
 from dpjax.models.programs import jit_model
@@ -366,6 +367,7 @@ def settle(
         climbs = climb(jax.random.fold_in(climb_key, attempt), again)._replace(scores=climbs.scores)
     if not np.any(np.isfinite(climbs.heights)):
         given = "a release of zero or undefined density at all modes climbed to from the prior"
+        given += impossible_in_words(problem.model, whole)
         remedy = "Check that the model, with parameters from the prior, can give such values. Or pass `initial`."
         fail("release", given, "positive density somewhere", remedy)
     best = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[[np.nanargmax(climbs.heights)]]), climbs.ends)

@@ -30,7 +30,7 @@ from dpjax.mechanisms.poisson_binomial import PoissonBinomial
 from dpjax.mechanisms.possible_sums import PossibleSums
 from dpjax.mechanisms.privacy import Privacy
 from dpjax.mechanisms.promises import Promised
-from dpjax.mechanisms.quotient import Quotient
+from dpjax.mechanisms.quotient import Quotient, WholeQuotient
 from dpjax.mechanisms.random_rounding import RandomRounding
 from dpjax.mechanisms.randomized_response import RandomizedResponse
 from dpjax.mechanisms.report_sums import ReportSums
@@ -92,6 +92,7 @@ __all__ = [
     "Tulap",
     "Utilities",
     "VectorLaplace",
+    "WholeQuotient",
     "frozen_pytree",
     "gaussian_delta",
     "gaussian_scale",

@@ -21,6 +21,7 @@ from dpjax.models.persons import check_persons
 from dpjax.models.simulation import position_shapes
 from dpjax.models.unconstrained import mixing
 from dpjax.release.base import is_release
+from dpjax.release.weights import weights_of
 from dpjax.statistics import Cells, Stacked, TotalsOfGroups
 
 __all__ = ["check_fit", "check_model"]
@@ -291,7 +292,7 @@ def check_fit(model: Model, release: Any) -> None:
         If model and release are swapped, or a function of the model has a wrong shape. If the statistic or the channel
         does not accept the records, or the numbers of records differ, or those of the persons in each unit. If a table
         has categories that no record of the model takes, or integer noise is added to real numbers. If coefficients
-        were fitted by a loss that is not convex on its records.
+        were fitted by a loss that is not convex on its records. If the model has survey weights beside a sum.
     """
     if not is_release(release):
         fail("release", name_of(release), "a Release or LocalRelease", "Pass (model, release).", error=TypeError)
@@ -301,6 +302,7 @@ def check_fit(model: Model, release: Any) -> None:
         expected, remedy = f"n = {model.num_records}, as the model has", "Give the model the covariates of all records."
         fail("release", f"a release of n = {release.n} records", expected, remedy)
     model.check_number(release.n)
+    weights_of(model, release)
     if release.summed is not None:
         check_categories(model, release.summed.statistic)
         check_groups(model, release)

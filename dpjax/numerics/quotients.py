@@ -1,14 +1,30 @@
-"""Densities of quotients of two independent noisy numbers, by Gaussian and Laplace noise."""
+"""Densities of quotients of two independent noisy numbers, by Gaussian and Laplace noise, also of whole numbers.
 
-from math import factorial, log, pi, sqrt
+A quotient of whole numbers is p / q in lowest terms if the two are m p and m q for some whole m other than 0. Its
+probability is the sum over m of the probabilities of both. The log of such a product is a concave function of m, of
+slopes that change at m = top / p and m = bottom / q.
+"""
 
+from collections.abc import Callable
+from fractions import Fraction
+from math import factorial, isfinite, log, pi, sqrt
+
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import erf, logsumexp
 
 from dpjax.base import Array
 
-__all__ = ["gaussian_by_gaussian", "gaussian_by_laplace", "laplace_by_gaussian", "laplace_by_laplace"]
+__all__ = [
+    "by_geometric_sums",
+    "by_window",
+    "gaussian_by_gaussian",
+    "gaussian_by_laplace",
+    "laplace_by_gaussian",
+    "laplace_by_laplace",
+    "to_fraction",
+]
 
 DROP = 40.0
 """How far below its largest on a side the log of an integrand is followed: what is left out is exp(-40) of it."""
@@ -24,6 +40,11 @@ SHORT = 0.5
 
 TERMS = 16
 """Terms of the series, whose next term at 1/2 is below rounding."""
+
+MOST_DENOMINATOR = 10_000_000
+
+AMBIGUOUS = 1e-3
+"""The probability, at most about, with which a real number would have so small a denominator by chance."""
 
 
 def gaussian_by_gaussian(value: Array, top: Array, bottom: Array, top_scale: Array, bottom_scale: Array) -> Array:
@@ -146,3 +167,45 @@ def series(rate: Array, order: int) -> Array:
     for k in reversed(range(TERMS)):
         total = (1 - rate * total) / (k + order) if k else (1 - rate * total) / factorial(order)
     return total
+
+
+def to_fraction(value: float, precision: float) -> Fraction | None:
+    """The quotient of whole numbers that is a float of this relative precision; None if there is none."""
+    if not isfinite(value):
+        return None
+    size = max(abs(value), 1e-12)
+    most = min(MOST_DENOMINATOR, max(1, int(sqrt(AMBIGUOUS / (precision * size)))))
+    found = Fraction(value).limit_denominator(most)
+    return found if abs(float(found) - value) <= 2 * precision * size else None
+
+
+def by_geometric_sums(
+    log_terms: Callable[[Array], Array], kinks: tuple[Array, Array], slopes: tuple[Array, Array]
+) -> Array:
+    """The log of the sum [] over whole m but 0 of terms whose logs fall on both sides of two kinks, by two slopes.
+
+    Between the kinks, and 0, the logs are straight lines, so that each piece is a geometric sum.
+    """
+    cuts = jnp.sort(jnp.stack([*kinks, jnp.zeros_like(kinks[0])]))
+    ceilings = jnp.ceil(cuts)
+    first = jnp.where(ceilings == 0, 1.0, ceilings)  # 0 is a cut, and no term
+    last = ceilings[1:] - 1
+    falling = sum(slopes)
+    ends = log_terms(ceilings[0] - 1), log_terms(first[2])
+    pieces = [end - jnp.log(-jnp.expm1(-falling)) for end in ends]
+    for low, high in zip(first[:2], last, strict=True):
+        count = jnp.maximum(high - low + 1, 0)
+        middle = (low + high) / 2
+        rate = jnp.abs(sum(jnp.sign(middle - kink) * slope for kink, slope in zip(kinks, slopes, strict=True)))
+        flat = rate == 0
+        safe = jnp.where(flat, 1.0, rate)
+        size = jnp.where(flat, count, jnp.expm1(-safe * count) / jnp.expm1(-safe))
+        top = jnp.maximum(log_terms(low), log_terms(high))
+        pieces.append(jnp.where(count > 0, top + jnp.log(jnp.maximum(size, 1)), -jnp.inf))
+    return logsumexp(jnp.stack(pieces))
+
+
+def by_window(log_terms: Callable[[Array], Array], mode: Array, reach: int) -> Array:
+    """The log of the sum [] over whole m but 0 of terms that are negligible further from their mode than `reach`."""
+    places = jnp.round(jax.lax.stop_gradient(mode)) + jnp.arange(-reach, reach + 1, dtype=mode.dtype)
+    return logsumexp(jnp.where(places == 0, -jnp.inf, log_terms(places)))

@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpjax._util.pickles import is_missing
 from dpjax._util.validation import describe, fail, name_of
 from dpjax.base import Key
 from dpjax.diagnostics.summary import Summary
+from dpjax.release.weights import check_unweighted
 
 if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
@@ -23,6 +25,9 @@ def check_predictions(
 ) -> Summary:
     """The table of a check; see `Posterior.check`."""
     functions = as_functions(statistic)
+    if not is_missing(posterior.release):
+        # The model draws people of the population, and what was released is of the sample.
+        check_unweighted(posterior.model, posterior.release, "posterior", "a check of predictions")
     groups = as_groups(by, posterior.released)
     values, released = posterior.predict(key, num_samples)
     rows, columns = [], []

@@ -28,6 +28,7 @@ from dpjax.models.simulation import GibbsState, parameter_shapes
 from dpjax.posterior.further import draw_further, spacing_of
 from dpjax.posterior.reports import level_names_of
 from dpjax.release.unknown_count import is_unknown
+from dpjax.release.weights import check_unweighted
 
 if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
@@ -234,6 +235,7 @@ def complete(posterior: "Posterior", key: Key, num: int) -> DataSets:
     if posterior.final_states is None or posterior.plan is None:
         remedy = "Use posterior.synthetic, or dpjax.sample."
         fail("posterior", "one without imputed records", "one of dpjax.sample with them", remedy)
+    check_unweighted(posterior.model, posterior.release, "posterior", "imputed data sets")
     if posterior.plan.sums_out:
         return replace(draw_summed_out(posterior, key, num), level_names=level_names_of(posterior))
     key_spacing, key_draws = jax.random.split(key)

@@ -14,6 +14,7 @@ from dpjax.data_augmentation.summed_out.likelihood import MOST_LEFT_OUT, in_word
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import parameter_shapes
 from dpjax.release import PrivateRelease
+from dpjax.release.weights import check_unweighted
 
 if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
@@ -58,6 +59,7 @@ def pointwise_log_likelihood(posterior: "Posterior") -> np.ndarray:
     model, release = posterior.model, posterior.release
     if found := obstacle_to_units(model, release):
         found.refuse()
+    check_unweighted(model, release, "posterior", "LOO or WAIC")
     shape = posterior.info["acceptance_rate"].shape
     flat = {
         name: posterior.draws[name].reshape(-1, *posterior.draws[name].shape[2:]) for name in parameter_shapes(model)

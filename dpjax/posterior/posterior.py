@@ -32,6 +32,7 @@ from dpjax.posterior.prediction import Prediction, make_prediction
 from dpjax.posterior.ranks import tabulate_ranks
 from dpjax.posterior.reports import advise, describe_posterior, labels_of, level_names_of, note_of, warn_of
 from dpjax.posterior.saving import Saved
+from dpjax.posterior.survey import Survey
 from dpjax.release import PrivateRelease
 from dpjax.release.unknown_count import is_unknown
 
@@ -40,7 +41,7 @@ Predictor = Callable[[Key, Model, Any, Parameters], np.ndarray]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Posterior(Printed, Margins, Pictures, Saved):
+class Posterior(Printed, Margins, Pictures, Saved, Survey):
     """Draws from p(parameters | release).
 
     It can be pickled. A pickle holds what can be built again of model, release and plan. A part with functions that are
@@ -353,11 +354,8 @@ class Posterior(Printed, Margins, Pictures, Saved):
     def predict(self, key: Key, num_samples: int | None = None) -> Prediction:
         """Releases drawn from the posterior predictive: for each draw new records, and a new release of them.
 
-        If the number of records is unknown, there are as many as in the draw.
-
-        If the released value is far out among the predicted ones, the model or the mechanism does not fit.
-
-        For an approximate posterior their sum is drawn, and no records.
+        If the number of records is unknown, there are as many as in the draw. Of an approximate posterior their sum is
+        drawn. If the released value is far out among the predicted ones, the model or the mechanism does not fit.
 
         Parameters
         ----------

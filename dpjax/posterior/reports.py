@@ -28,9 +28,13 @@ from dpjax.models.programs import jit_model
 from dpjax.models.recentred import standard_coordinates
 from dpjax.models.simulation import free_numbers, parameter_shapes
 from dpjax.release import PrivateRelease
+from dpjax.release.weights import PSEUDO, weights_of
 
 if TYPE_CHECKING:
     from dpjax.posterior.posterior import Posterior
+
+SANDWICH = "sandwich"
+"""The setting that says how intervals of weighted records were corrected."""
 
 APPROXIMATE = "approximate: a Normal distribution of the sum in place of imputed records"
 
@@ -79,10 +83,19 @@ def note_of(posterior: "Posterior") -> str:
     if is_missing(posterior.release):
         return "; ".join(notes)
     notes += [posterior.release.remark] * bool(posterior.release.remark)
+    notes += weights_in_words(posterior)
     model: Any = posterior.model
     if columns := model.unreleased(posterior.release) if isinstance(model, KnowsUnreleased) else ():
         notes.append(f"by the prior alone, as no released table has them: {', '.join(columns)}")
     return "; ".join(notes)
+
+
+def weights_in_words(posterior: "Posterior") -> list[str]:
+    """What is said of draws of weighted records, or corrected ones: what they are, and how wide their intervals."""
+    corrected = posterior.settings.get(SANDWICH)
+    if weights_of(posterior.model, posterior.release) is None:
+        return [corrected] if corrected else []
+    return [f"{PSEUDO}; {corrected or 'its intervals may be too narrow: see posterior.sandwich()'}"]
 
 
 def describe_posterior(posterior: "Posterior") -> str:
@@ -90,7 +103,9 @@ def describe_posterior(posterior: "Posterior") -> str:
     num_chains, num_draws = posterior.info["acceptance_rate"].shape
     head = f"{num_chains} chains of {num_draws} draws of {', '.join(posterior.draws) or 'no parameters'}"
     ended = f"; {posterior.ended}" if posterior.ended else ""
-    return f"{head}{', interrupted' if posterior.interrupted else ''}{ended}\n{describe_sweep(posterior)}"
+    lines = [f"{head}{', interrupted' if posterior.interrupted else ''}{ended}", describe_sweep(posterior)]
+    known = not is_missing(posterior.release)
+    return "\n".join([*lines, *(weights_in_words(posterior) if known else [])])
 
 
 def describe_sweep(posterior: "Posterior") -> str:

@@ -69,6 +69,14 @@ class PrivateRelease(Protocol):
         """Whether numbers of the noise are not known, but estimated with the parameters."""
 
     @property
+    def weights(self) -> Any:
+        """The survey weights [n] of the records, scaled to sum to n; None if there are none."""
+
+    @property
+    def is_of_records(self) -> bool:
+        """Whether all that was released is of single records."""
+
+    @property
     def remark(self) -> str:
         """What summaries say of draws that follow from it; empty for nothing."""
 

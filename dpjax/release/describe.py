@@ -143,8 +143,10 @@ def microdata_lines(release: Microdata) -> list[str]:
         kept = f"no promise is known. {str(reason).rstrip('.')}"
     if len(perturbed) < len(release.fields):
         kept += "; fields that are exact, and which values are missing, are not covered"
+    weighted = ["Survey weights, scaled to sum to n: what follows is a pseudo-posterior."]
     return [
         *lines,
+        *(weighted if release.weights is not None else []),
         *([f"To each person, whatever two values are compared: {kept}."] if perturbed else []),
         stated([field.channel for field in release.fields.values()]),
     ]

@@ -15,6 +15,7 @@ from dpjax.mechanisms.unknown import UnknownNumber, unknown_numbers
 from dpjax.release.base import OwnRelease
 from dpjax.release.levels import to_codes
 from dpjax.release.microdata import Microdata
+from dpjax.release.weights import read_weights
 
 __all__ = ["EstimatedNoise", "UnknownChannel", "is_unknown"]
 
@@ -61,6 +62,8 @@ class EstimatedNoise(OwnRelease):
         The names of categories by field.
     n
         The number of records.
+    weights
+        Their survey weights, or None.
     """
 
     values: dict[str, Any]
@@ -71,9 +74,10 @@ class EstimatedNoise(OwnRelease):
     numbers: tuple[tuple[str, int, str], ...] = field(metadata={"static": True})
     levels: tuple[tuple[str, Any], ...] = field(metadata={"static": True})
     n: int = field(metadata={"static": True})
+    weights: Any = None
 
     @classmethod
-    def of_fields(cls, fields: dict[str, Any], missing: Any = None) -> "EstimatedNoise":
+    def of_fields(cls, fields: dict[str, Any], missing: Any = None, weights: Any = None) -> "EstimatedNoise":
         """The release of fields, each with its values, its mechanism and maybe the names of its levels."""
         values, channels, priors, functions, numbers, levels = {}, {}, {}, [], [], []  # type: ignore[var-annotated]
         for name, given in fields.items():
@@ -100,7 +104,7 @@ class EstimatedNoise(OwnRelease):
             channels[name] = jax.tree.unflatten(structure, plain)
         (n, *_) = {len(array): None for array in values.values()}
         static = tuple(functions), tuple(numbers), tuple(levels)
-        return cls(values, missing or {}, channels, priors, *static, n)
+        return cls(values, missing or {}, channels, priors, *static, n, read_weights(weights, n))
 
     def channel_at(self, name: str, parameters: Mapping[str, Any]) -> Any:
         """The mechanism of a field at parameters."""
@@ -123,7 +127,7 @@ class EstimatedNoise(OwnRelease):
         fields = {
             name: (values, self.channel_at(name, parameters), levels[name]) for name, values in self.values.items()
         }
-        return Microdata(fields, self.missing or None)
+        return Microdata(fields, self.missing or None, weights=self.weights)
 
     @property
     def unknown_fields(self) -> tuple[str, ...]:
@@ -150,6 +154,11 @@ class EstimatedNoise(OwnRelease):
         return {name: names for name, names in self.levels if names is not None}
 
     @property
+    def is_of_records(self) -> bool:
+        """True: each value is of one."""
+        return True
+
+    @property
     def is_estimated(self) -> bool:
         """True: numbers of the noise are."""
         return True
@@ -174,6 +183,19 @@ class EstimatedNoise(OwnRelease):
         expected = "known noise, where records are imputed or a method needs its density"
         remedy = "Use dpjax.sample without an imputation, or dpjax.marginal_likelihood: they sum the records out."
         return fail("release", "noise that is not known", expected, remedy)
+
+    def to_json(self, *, units: str | None = None, **metadata: Any) -> str:
+        """An error: priors and functions have no neutral description.
+
+        Raises
+        ------
+        TypeError
+            Always: it says what can be written.
+        """
+        del units, metadata
+        numbers = dict.fromkeys(sorted(self.priors), "...")
+        remedy = f"Write release.at({numbers}).to_json(prior='...'), with a number in the place of each, and its prior."
+        return fail("release", "noise that is not known", "known noise", remedy, error=TypeError)
 
     def __repr__(self) -> str:
         functions = dict(self.functions)

@@ -75,7 +75,10 @@ def joint(*releases: Release | LocalRelease | Microdata) -> Release | Microdata:
         return summed
     num_others = sum(one.num_others for one in local if isinstance(one, Microdata))
     masks = {name: mask for one in local if isinstance(one, Microdata) for name, mask in one.missing.items()}
-    return Microdata(_fields_of(releases), masks, summed, num_others)
+    weights = [one.weights for one in local if one.weights is not None]
+    if len(weights) > 1:
+        fail("releases", "survey weights of two", "those of one, which are of the records", "Leave the others out.")
+    return Microdata(_fields_of(releases), masks, summed, num_others, next(iter(weights), None))
 
 
 def _fields_of(releases: tuple[Any, ...]) -> dict[str, FieldValues]:

@@ -7,6 +7,7 @@ may be left out, and
 * for kind ``"local-release"``: ``values`` [n] or [n, k], ``channel``, ``field``, ``levels`` (names or null);
 * for kind ``"microdata"``: ``fields``, ``summed``, ``num_others``. By name, the fields have ``values``, with null where
   one is missing, ``channel`` and ``levels``. The sum is a release or null. ``num_others`` of the records are not in it.
+  ``weights`` (survey weights, or null) may be left out.
 
 An unknown ``n`` is the prior of it, ``{"name": ..., its numbers}``.
 
@@ -40,7 +41,7 @@ CONTENT = {
 }
 HEADER = {"schema", "version", "kind"}
 ABOUT: dict[str, Any] = {"units": None, "metadata": {}}
-OPTIONAL = {"local-release": {"levels": None}}
+OPTIONAL = {"local-release": {"levels": None}, "microdata": {"weights": None}}
 """Entries that a text may lack, as `ABOUT` of every kind, and what then stands for them."""
 
 

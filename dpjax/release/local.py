@@ -42,6 +42,8 @@ class LocalRelease(FieldValues, OwnRelease):
         of pandas has names of its own. Summaries show them.
     missing
         Beside a dict of fields: which of their values are missing, as in `Microdata`.
+    weights
+        Survey weights [n], as in `Microdata`, which the release then is.
 
     Raises
     ------
@@ -65,17 +67,27 @@ class LocalRelease(FieldValues, OwnRelease):
 
     @names_arguments
     def __new__(
-        cls, values: Any, channel: Any = None, field: str = "cell", *, levels: Any = None, missing: Any = None
+        cls,
+        values: Any,
+        channel: Any = None,
+        field: str = "cell",
+        *,
+        levels: Any = None,
+        missing: Any = None,
+        weights: Any = None,
     ) -> Any:
         """A release of one field, or `Microdata` of several; with noise that is not known `EstimatedNoise`."""
         if not isinstance(values, dict) and is_unknown(channel):
-            return EstimatedNoise.of_fields({field: (values, channel, levels)}, missing)
+            return EstimatedNoise.of_fields({field: (values, channel, levels)}, missing, weights)
         if isinstance(values, dict) and channel is None and any(map(has_unknown_noise, values.values())):
-            return EstimatedNoise.of_fields(values, missing)
+            return EstimatedNoise.of_fields(values, missing, weights)
         if not isinstance(values, dict):
             if missing is not None:
                 remedy = "Pass LocalRelease({field: (values, channel)}, missing={field: mask})."
                 fail("missing", name_of(missing), "None beside the values of one field", remedy)
+            if weights is not None:
+                alone = cls(values, channel, field, levels=levels)
+                return Microdata(alone.fields, weights=weights)
             return super().__new__(cls)
         if channel is not None or field != "cell" or levels is not None:
             given_beside = {"channel": channel, "field": None if field == "cell" else field, "levels": levels}
@@ -83,12 +95,19 @@ class LocalRelease(FieldValues, OwnRelease):
             given = name_of(value) if argument == "channel" else repr(value)
             remedy = "Pass channel and levels beside the values of each field: {field: (values, channel, levels)}."
             fail(f"values, {argument}", f"a dict of fields and {given}", "one of the two", remedy)
-        return Microdata(values, missing)
+        return Microdata(values, missing, weights=weights)
 
     def __init__(
-        self, values: Any, channel: Any, field: str = "cell", *, levels: Any = None, missing: None = None
+        self,
+        values: Any,
+        channel: Any,
+        field: str = "cell",
+        *,
+        levels: Any = None,
+        missing: None = None,
+        weights: None = None,
     ) -> None:
-        del missing  # None, as `__new__` has checked
+        del missing, weights  # None, as `__new__` has checked
         super().__init__(values, channel, field, levels=levels)
 
     def __getnewargs__(self) -> tuple[Any, ...]:
@@ -106,6 +125,11 @@ class LocalRelease(FieldValues, OwnRelease):
     def __repr__(self) -> str:
         what = f"{in_words(self.field, self.levels)} of each record"
         return release_in_lines("LocalRelease", what, self.channel, self.values, self.n)
+
+    @property
+    def is_of_records(self) -> bool:
+        """True: each value is of one."""
+        return True
 
     @property
     def missing(self) -> dict[str, Array]:

@@ -26,6 +26,7 @@ from dpjax.release.levels import to_codes
 from dpjax.release.printing import Described
 from dpjax.release.summed import Release
 from dpjax.release.unknown_count import check_number_known, number_in_words
+from dpjax.release.weights import read_weights
 
 __all__ = ["Microdata", "check_drawn_whole"]
 
@@ -58,6 +59,10 @@ class Microdata(Described, NamesArguments):
     num_others
         How many of the records, the last ones, are of other people than those of the sum; see
         `dpjax.releases.with_observed`.
+    weights
+        Survey weights of the records [n], or None. They are scaled to sum to n, and multiply the log-likelihood of each
+        record: what is then drawn is a pseudo-posterior [1]_. Its intervals are mostly too narrow; see
+        `Posterior.sandwich`. Weighted records are summed out, and never imputed.
 
     Raises
     ------
@@ -69,7 +74,8 @@ class Microdata(Described, NamesArguments):
     Warns
     -----
     UserWarning
-        If values are NaN of which `missing` does not say that they are missing.
+        If values are NaN of which `missing` does not say that they are missing. If weights are whole numbers with a
+        mean above 1, which may be counts of equal records.
 
     Notes
     -----
@@ -77,6 +83,11 @@ class Microdata(Described, NamesArguments):
 
     The parts of a field are kept as fields of their own, the second one under a name such as ``"label (2)"``. If one is
     exact, it is the first.
+
+    References
+    ----------
+    .. [1] Savitsky, T. D. and Toth, D. (2016). Bayesian estimation under informative sampling. Electronic Journal of
+       Statistics 10(1).
 
     Examples
     --------
@@ -98,6 +109,7 @@ class Microdata(Described, NamesArguments):
     missing: Any = None
     summed: Release | None = None
     num_others: int = dataclass_field(default=0, metadata={"static": True})
+    weights: Any = None
 
     def __post_init__(self) -> None:
         if not (isinstance(self.fields, dict) and self.fields):
@@ -122,12 +134,20 @@ class Microdata(Described, NamesArguments):
             check_sum(self.summed, self.n - others)
         elif others:
             fail("num_others", describe(others), "0 without a sum", "Leave it out.")
+        if self.weights is not None and self.summed is not None:
+            fail("weights", "those of records beside a sum over them", "None", "A sum counts each record once.")
+        object.__setattr__(self, "weights", read_weights(self.weights, self.n))
         warn_of_gaps(self.fields, masks, self.missing)
 
     @property
     def n(self) -> int:
         """The number of records."""
         return int(next(iter(self.fields.values())).n)
+
+    @property
+    def is_of_records(self) -> bool:
+        """Whether there is no sum beside the fields."""
+        return self.summed is None
 
     @property
     def microdata(self) -> "Microdata":
@@ -162,6 +182,7 @@ class Microdata(Described, NamesArguments):
     def __repr__(self) -> str:
         fields = ", ".join(f"`{name}` ({field.channel.promise.words()})" for name, field in self.fields.items())
         beside = [] if self.summed is None else ["beside: " + repr(self.summed).splitlines()[1]]
+        beside += [] if self.weights is None else ["weights: survey weights, scaled to sum to n"]
         return "\n".join([f"Microdata of {number_in_words(self.n)}", f"fields: {fields}", *beside])
 
     @property
@@ -271,6 +292,8 @@ class Microdata(Described, NamesArguments):
         }
         summed = None if self.summed is None else text_json.loads(self.summed.to_json())
         content = {"fields": fields, "summed": summed, "num_others": self.num_others}
+        if self.weights is not None:
+            content["weights"] = json.encode_numbers("weights", self.weights, max_ndim=1)
         return json.write("microdata", content, units, metadata)
 
     @classmethod
@@ -297,6 +320,7 @@ class Microdata(Described, NamesArguments):
             {name: mask for name, (_, mask) in decoded.items() if mask.any()},
             None if summed is None else Release.from_json(text_json.dumps(summed), statistic=statistic),
             content["num_others"],
+            None if content["weights"] is None else json.decode_numbers("weights", content["weights"]),
         )
 
     def of_seen(self, name: str, terms: Array) -> Array:

@@ -26,6 +26,16 @@ class Described(Printed):
         return ""
 
     @property
+    def weights(self) -> Any:
+        """The survey weights [n] of the records; none by default."""
+        return None
+
+    @property
+    def is_of_records(self) -> bool:
+        """Whether all that was released is of single records."""
+        return False
+
+    @property
     def exact(self) -> dict[str, Any]:
         """Those of the fields that are known exactly, or in part: none."""
         return {}

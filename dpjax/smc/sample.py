@@ -21,6 +21,7 @@ from dpjax.data_augmentation.plan import SweepPlan, check_tuned
 from dpjax.data_augmentation.problem import Problem, augment
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
 from dpjax.data_augmentation.summed_out import Likelihood, SummedOut, sum_out
+from dpjax.data_augmentation.summed_out.impossible import impossible_in_words
 from dpjax.data_augmentation.summed_out.likelihood import MOST_LEFT_OUT, in_words, left_out_at
 from dpjax.diagnostics.warnings import name_stuck, warn_of_nonfinite
 from dpjax.importance import weigh_alone
@@ -144,7 +145,7 @@ def sample_smc(
         draws = problem.own_draws(number_key, draws)
     if problem.has_own_likelihood:
         problem.examine(examine_key, draws)
-    combined = combine(draws, trace, num_sweeps)
+    combined = combine(draws, trace, num_sweeps, lambda: impossible_in_words(problem.model, problem.swept_release))
     warn_of_room(problem.release, draws)
     warn_of_stuck(problem.given_model, draws)
     if left_out > MOST_LEFT_OUT:
@@ -239,12 +240,17 @@ def warn_of_stuck(model: Model, draws: dict[str, np.ndarray]) -> None:
         warn_at_the_call(f"{text}. Pass more sweeps, another imputation or another parameter_kernel.")
 
 
-def combine(draws: dict[str, np.ndarray], trace: Trace, num_sweeps: int = 1) -> SMCSample:
-    """The islands' draws with their weights; an error unless all reach λ = 1, a warning if a few dominate."""
+def combine(
+    draws: dict[str, np.ndarray], trace: Trace, num_sweeps: int = 1, reason: Callable[[], str] = str
+) -> SMCSample:
+    """The islands' draws with their weights; an error unless all reach λ = 1, a warning if a few dominate.
+
+    The error says, beside, what `reason` finds.
+    """
     num_steps = np.sum(np.isfinite(trace.temperature), axis=1)
     last = np.nanmax(trace.temperature, axis=1, initial=0)
     if np.all(num_steps == 0):
-        given = f"a value of zero density at every particle of all {len(num_steps)} islands"
+        given = f"a value of zero density at every particle of all {len(num_steps)} islands{reason()}"
         remedy = "Check the units of the value, mechanism and statistic; or pass more particles."
         fail("release", given, "positive density at some", remedy)
     if np.any((num_steps > 0) & (last < 1)):

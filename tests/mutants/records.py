@@ -362,8 +362,8 @@ MUTANTS = (
     Mutant(
         "A formula forgets its offset",
         "adapters/formula/program.py",
-        "predictor = predictor + at(design.offset, places)",
-        "predictor = predictor + 0 * at(design.offset, places)",
+        "return predictor + at(self.offset, places)",
+        "return predictor + 0 * at(self.offset, places)",
         ("adapters/formula/test_formula.py",),
     ),
     Mutant(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax.numpy as jnp
+from jax.nn import sigmoid
 from numpyro import distributions as dist
 
 from dpjax._util.validation import check_text, fail
@@ -27,6 +28,8 @@ class Family:
         The names of its own parameters, in the order of the arguments of `distribution`.
     distribution
         ``(predictor, trials, *own) -> distribution``.
+    mean
+        The mean of the response given the predictor; of trials, that of one.
     has_scale
         Whether the response has a location and a scale, so that priors are in its units.
     has_trials
@@ -37,6 +40,7 @@ class Family:
     link: str
     own: tuple[str, ...]
     distribution: Callable[..., Any]
+    mean: Callable[[Array], Array]
     has_scale: bool = False
     has_trials: bool = False
 
@@ -71,13 +75,18 @@ def negative_binomial(predictor: Array, trials: Any, alpha: Array) -> Any:
     return dist.NegativeBinomial2(jnp.exp(predictor), alpha)
 
 
+def identity(predictor: Array) -> Array:
+    """The linear predictor."""
+    return predictor
+
+
 FAMILIES = (
-    Family("gaussian", "the mean", ("sigma",), normal, has_scale=True),
-    Family("t", "the location", ("sigma", "nu"), student, has_scale=True),
-    Family("bernoulli", "the log-odds", (), bernoulli),
-    Family("binomial", "the log-odds of one trial", (), binomial, has_trials=True),
-    Family("poisson", "the logarithm of the mean", (), poisson),
-    Family("negativebinomial", "the logarithm of the mean", ("alpha",), negative_binomial),
+    Family("gaussian", "the mean", ("sigma",), normal, identity, has_scale=True),
+    Family("t", "the location", ("sigma", "nu"), student, identity, has_scale=True),
+    Family("bernoulli", "the log-odds", (), bernoulli, sigmoid),
+    Family("binomial", "the log-odds of one trial", (), binomial, sigmoid, has_trials=True),
+    Family("poisson", "the logarithm of the mean", (), poisson, jnp.exp),
+    Family("negativebinomial", "the logarithm of the mean", ("alpha",), negative_binomial, jnp.exp),
 )
 
 OTHER_NAMES = {"normal": "gaussian", "studentt": "t", "negbinomial": "negativebinomial"}

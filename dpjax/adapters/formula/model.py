@@ -19,6 +19,7 @@ from dpjax._util.validation import (
     fail,
 )
 from dpjax._util.words import describe_model, quantity
+from dpjax.adapters.formula.cells import average_over_cells
 from dpjax.adapters.formula.families import Family, find_family
 from dpjax.adapters.formula.priors import Priors, Units, prior_in_words
 from dpjax.adapters.formula.program import SIGMA, Common, DesignMatrix, Group, regression
@@ -31,6 +32,7 @@ from dpjax.adapters.numpyro.noncentred import Standardised
 from dpjax.base import Array, Model, NonCentred, Parameters
 from dpjax.models.checks import check_model
 from dpjax.posterior.saving import HasFileForm
+from dpjax.release.weights import read_weights
 
 __all__ = ["formula"]
 
@@ -45,6 +47,7 @@ def formula(
     response_mean: float | None = None,
     response_sd: float | None = None,
     fields: Sequence[str] = (),
+    weights: Any = None,
 ) -> Model:
     """The regression that a formula in R's language states, with weakly informative priors.
 
@@ -77,6 +80,9 @@ def formula(
     fields
         The names of columns that the released statistic reads, such as the group of a grouped sum. Those of text become
         whole numbers 0, 1, ... with the names of their levels: in alphabetical order, those of categories in theirs.
+    weights
+        The name of a column of survey weights, or the weights [n]; None for none. See `dpjax.Microdata`: what is drawn
+        is then a pseudo-posterior, whose intervals `Posterior.sandwich` corrects.
 
     Returns
     -------
@@ -126,12 +132,14 @@ def formula(
     check_family(chosen, terms)
     check_name(terms, chosen)
     design = make_design(terms, chosen, read_priors(priors, chosen, response_mean, response_sd), len(frame))
-    return build(design, formula, *read_fields(fields, frame, terms.response.name))
+    columns, levels = read_fields(fields, frame, terms.response.name)
+    return build(design, formula, columns, levels, find_weights(weights, frame))
 
 
 class FormulaModel(NumPyroModel, HasFileForm):
     """The model of a formula."""
 
+    record_weights: Any
     text: str = static()
     levels: tuple[tuple[str, tuple[str, ...]], ...] = static()
 
@@ -140,12 +148,12 @@ class FormulaModel(NumPyroModel, HasFileForm):
 
     def __reduce__(self) -> Any:
         arguments = dict(self.arguments)
-        return partial(build, arguments.pop("design"), self.text, arguments, self.levels), ()
+        return partial(build, arguments.pop("design"), self.text, arguments, self.levels, self.record_weights), ()
 
     def file_form(self) -> SavedFormula:
         """The formula with what it was given, as a file holds it."""
         columns = {name: column for name, column in self.arguments.items() if name != "design"}
-        return SavedFormula(without_functions(self.design), self.text, columns, self.levels)
+        return SavedFormula(without_functions(self.design), self.text, columns, self.levels, self.record_weights)
 
     @property
     def design(self) -> DesignMatrix:
@@ -191,6 +199,10 @@ class FormulaModel(NumPyroModel, HasFileForm):
         """The log-determinant of the inverse."""
         return self.standardised.log_jacobian(unconstrained)
 
+    def cell_means(self, cells: Any, shares: np.ndarray, draws: Parameters) -> np.ndarray:
+        """See `HasCells` of `dpjax.posterior.survey`."""
+        return average_over_cells(self.design, self.text, cells, shares, draws)
+
     @property
     def level_names(self) -> dict[str, tuple[str, ...]]:
         """The names of the levels of fields of text."""
@@ -213,21 +225,37 @@ class FormulaModel(NumPyroModel, HasFileForm):
         codes = [
             f"{name}: {', '.join(f'{code} {level}' for code, level in enumerate(own))}" for name, own in self.levels
         ]
-        lines = [*list_priors(self.design), *codes]
+        weighted = [] if self.record_weights is None else ["survey weights of the records, scaled to sum to n"]
+        lines = [*list_priors(self.design), *codes, *weighted]
         return "\n".join([self.text, *(f"  {line}" for line in lines), describe_model(self)])
 
 
 def build(
-    design: DesignMatrix, text: str, columns: dict[str, Any], levels: tuple[tuple[str, tuple[str, ...]], ...]
+    design: DesignMatrix,
+    text: str,
+    columns: dict[str, Any],
+    levels: tuple[tuple[str, tuple[str, ...]], ...],
+    weights: Any = None,
 ) -> Model:
-    """The model of a design, with columns that are fields of its records, and their levels."""
+    """The model of a design, with columns that are fields of its records, their levels and survey weights."""
     layout = find_layout(regression, [design.response, *columns], None, {"design": design} | columns, tuple(columns))
     is_alike = design.is_alike and not columns
     layout = replace(layout, fixed=not is_alike)
     facts = find_facts(ModelDensities(layout), is_alike, design.standardised)
-    model = FormulaModel(layout, facts, text, levels)
+    model = FormulaModel(layout, facts, read_weights(weights, design.size), text, levels)
     check_model(model)
     return model
+
+
+def find_weights(weights: Any, frame: Any) -> Any:
+    """The survey weights, which may be a column of the data, or an error if there is none of that name."""
+    if not isinstance(weights, str):
+        return weights
+    if weights not in frame.columns:
+        given = f"the column {weights!r}, which data does not have"
+        fail("weights", given, f"one of {', '.join(map(str, frame.columns))}", "Add it, or check its spelling.")
+    check_gaps(frame, weights)
+    return np.asarray(frame[weights])
 
 
 def list_priors(design: DesignMatrix) -> list[str]:
@@ -291,6 +319,7 @@ def make_design(terms: FormulaTerms, family: Family, priors: Priors, size: int) 
         family=family,
         response=terms.response.name,
         size=size,
+        levels=terms.levels,
     )
     priors.check_names()
     return design

@@ -117,6 +117,8 @@ class DesignMatrix(PyTree):
         Its name.
     size
         The number n of records.
+    levels
+        The levels of those columns that are no numbers, by name.
     """
 
     common: tuple[Common, ...]
@@ -128,6 +130,15 @@ class DesignMatrix(PyTree):
     family: Family = static()
     response: str = static()
     size: int = static()
+    levels: tuple[tuple[str, tuple[Any, ...]], ...] = static(default=())
+
+    def predict(self, parameters: Any, places: Array) -> Array:
+        """The linear predictor [m] at some places [m], by the parameters with the intercept of covariates of 0."""
+        predictor = jnp.asarray(parameters["Intercept"] if self.intercept is not None else 0.0, float)
+        terms: tuple[Common | Group, ...] = (*self.common, *self.groups)
+        for term in terms:
+            predictor = predictor + term.contribution(parameters[term.name], places)
+        return predictor + at(self.offset, places)
 
     @property
     def is_alike(self) -> bool:
@@ -149,12 +160,10 @@ def regression(design: DesignMatrix, **columns: Any) -> None:
     coefficients = [numpyro.sample(term.name, term.prior) for term in design.common]
     effects = [draw_effects(term) for term in design.groups]
     intercept = draw_intercept(design, coefficients)
+    terms: tuple[Common | Group, ...] = (*design.common, *design.groups)
+    values = {term.name: own for term, own in zip(terms, (*coefficients, *effects), strict=True)}
     with numpyro.plate(PLATE, design.size) as places:
-        predictor = jnp.asarray(intercept, float)
-        terms: tuple[Term, ...] = (*design.common, *design.groups)
-        for term, values in zip(terms, (*coefficients, *effects), strict=True):
-            predictor = predictor + term.contribution(values, places)
-        predictor = predictor + at(design.offset, places)
+        predictor = design.predict(values | {"Intercept": intercept}, places)
         numpyro.sample(design.response, design.family.distribution(predictor, at(design.trials, places), *own))
 
 

@@ -49,7 +49,7 @@ class Response(NamedTuple):
 
 
 class FormulaTerms(NamedTuple):
-    """All of a formula: what is on its left, whether it has an intercept, terms, offset [n] and trials."""
+    """All of a formula: what is on its left, whether it has an intercept, terms, offset [n], trials, and levels."""
 
     response: Response
     has_intercept: bool
@@ -57,6 +57,7 @@ class FormulaTerms(NamedTuple):
     groups: tuple[GroupTerm, ...]
     offset: np.ndarray | None
     trials: Any
+    levels: tuple[tuple[str, tuple[str, ...]], ...]
 
 
 def read_frame(data: Any) -> Any:
@@ -85,8 +86,19 @@ def in_order(frame: Any) -> Any:
     return frame.assign(**{name: frame[name].cat.remove_unused_categories().cat.as_ordered() for name in named})
 
 
-def read_formula(formula: Any, frame: Any) -> FormulaTerms:
-    """The terms of a formula with the columns of a data frame.
+def levels_in(frame: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The levels of the columns that are no numbers, by name: those of categories in their order."""
+    found = []
+    for name in frame.columns:
+        if hasattr(frame[name].dtype, "categories"):
+            found.append((name, tuple(map(str, frame[name].cat.categories))))
+        elif np.asarray(frame[name]).dtype.kind not in "biuf":
+            found.append((name, tuple(sorted(set(frame[name].astype(str))))))
+    return tuple(found)
+
+
+def read_formula(formula: Any, frame: Any, keep_levels: bool = False) -> FormulaTerms:
+    """The terms of a formula with the columns of a data frame; categories that no row has are left out, or kept.
 
     Raises
     ------
@@ -108,8 +120,9 @@ def read_formula(formula: Any, frame: Any) -> FormulaTerms:
         fail("formula", repr(formula), "each group effect in parentheses", EXAMPLE)
     names = (used.var_names - {""}) | ({response.trials} if isinstance(response.trials, str) else set())
     check_columns(frame, names, response.name)
-    design = evaluate(right, in_order(frame[sorted(names)]))
-    return FormulaTerms(response, *split_terms(design), read_trials(response.trials, frame))
+    used_columns = frame[sorted(names)] if keep_levels else in_order(frame[sorted(names)])
+    terms = split_terms(evaluate(right, used_columns))
+    return FormulaTerms(response, *terms, read_trials(response.trials, frame), levels_in(used_columns))
 
 
 def describe_formula(text: str) -> Any:

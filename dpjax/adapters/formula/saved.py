@@ -44,18 +44,21 @@ class SavedFormula(FileForm):
         The columns that are fields of the records.
     levels
         The names of their levels.
+    weights
+        The survey weights of the records, or None.
     """
 
     design: DesignMatrix
     text: str
     columns: dict[str, Any]
     levels: tuple[tuple[str, tuple[str, ...]], ...]
+    weights: Any = None
 
     def remake(self) -> Model:
         """The model."""
         from dpjax.adapters.formula.model import build
 
-        return build(with_functions(self.design), self.text, self.columns, self.levels)
+        return build(with_functions(self.design), self.text, self.columns, self.levels, self.weights)
 
 
 def without_functions(design: DesignMatrix) -> DesignMatrix:

@@ -20,7 +20,7 @@ from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics.counts import binomial_log_probability, draw_binomial
 from dpjax.release.fields import FieldValues
 
-__all__ = ["BinomialField", "is_binomial"]
+__all__ = ["BinomialField"]
 
 
 class BinomialField(ReleasedField):
@@ -37,6 +37,16 @@ class BinomialField(ReleasedField):
     known: Records
     released: FieldValues
     seen: Array
+
+    @classmethod
+    def fits(cls, model: Model, field: FieldValues) -> bool:
+        """Whether the field is Binomial, of the numbers of persons of whom the channel has the sums of one bit each."""
+        sums = field.channel.sums
+        if sums.report_probabilities is None or field.values.ndim != 1 or not model.has("binomial_field"):
+            return False
+        if depends_on(lambda parameters: model.binomial_field(parameters)[0], parameter_shapes(model)):
+            return False
+        return bool(np.all(np.asarray(numbers_of_trials.unoptimized(model, field.n)) == np.asarray(sums.num_records)))
 
     def build(self, model: Model) -> Any:
         """See `Terms`."""
@@ -68,16 +78,6 @@ class BinomialField(ReleasedField):
         field = self.released.field
         found = jnp.where(self.seen[rows], drawn, fresh).astype(self.known[field].dtype)
         return jax.tree.map(lambda leaf: leaf[rows], self.known) | {field: found}
-
-
-def is_binomial(model: Model, released: FieldValues) -> bool:
-    """Whether a field is Binomial, of the numbers of persons of whom the channel has the sums of one bit each."""
-    sums = released.channel.sums
-    if sums.report_probabilities is None or released.values.ndim != 1 or not model.has("binomial_field"):
-        return False
-    if depends_on(lambda parameters: model.binomial_field(parameters)[0], parameter_shapes(model)):
-        return False
-    return bool(np.all(np.asarray(numbers_of_trials.unoptimized(model, released.n)) == np.asarray(sums.num_records)))
 
 
 @partial(jit_model, static_argnames=("n",))

@@ -17,6 +17,7 @@ from dpjax.data_augmentation.summed_out.within import fields_within
 from dpjax.models.simulation import GibbsState, init_latent, parameter_shapes
 from dpjax.release import PrivateRelease
 from dpjax.release.unknown_count import check_number_known
+from dpjax.release.weights import weights_of
 
 __all__ = ["SummedOut", "check_exact", "preferred_sums", "summed_out", "summed_state"]
 
@@ -123,9 +124,10 @@ def preferred_sums(model: Model, release: PrivateRelease) -> Likelihood | None:
     They are summed out if they can be. An exact update of the parameters is kept if there are few records. It is kept
     if there are so many that the rounding of their log-density would change which moves are accepted. It is kept, too,
     without a non-centred form. Then nothing else says that the parameters move over all real numbers, as those of a
-    Dirichlet prior do not if probabilities underflow. Numbers known within intervals cannot be imputed.
+    Dirichlet prior do not if probabilities underflow. Numbers known within intervals, and weighted records, cannot be
+    imputed.
     """
-    if release.is_estimated:
+    if release.is_estimated or weights_of(model, release) is not None:
         return sum_out(model, release)
     if not release.fields:
         return None

@@ -15,11 +15,12 @@ from dpjax._util.validation import fail
 from dpjax._util.words import quantity
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.records.microdata import cross, hidden_fields, split_hidden
-from dpjax.data_augmentation.summed_out.binomial_field import BinomialField, is_binomial
+from dpjax.data_augmentation.summed_out.binomial_field import BinomialField
 from dpjax.data_augmentation.summed_out.chains import ChainField, obstacle_to_chain
 from dpjax.data_augmentation.summed_out.contract import Likelihood
 from dpjax.data_augmentation.summed_out.groups import GroupedTerms
 from dpjax.data_augmentation.summed_out.normal_fields import NormalFields, are_normal
+from dpjax.data_augmentation.summed_out.normal_within import NormalWithin
 from dpjax.data_augmentation.summed_out.rows import Rows, group_each, group_records
 from dpjax.data_augmentation.summed_out.tabulated import TabulatedWindows, as_double, in_double_precision, tabulate
 from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, NotSummableError, Terms, Windows
@@ -28,7 +29,6 @@ from dpjax.data_augmentation.summed_out.trees import with_totals
 from dpjax.data_augmentation.summed_out.unknown_noise import UnknownNoise, extended, windows_through
 from dpjax.data_augmentation.summed_out.windows import first_windows, fit_windows, thin_windows
 from dpjax.data_augmentation.summed_out.within import fields_within, hold_within
-from dpjax.mechanisms.base import draws_latent_normal
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters
 from dpjax.models.programs import as_number, jit_model
@@ -36,6 +36,7 @@ from dpjax.models.simulation import draw_parameters, draw_position
 from dpjax.models.within import KnownWithin
 from dpjax.numerics import leading_size, take_entry
 from dpjax.release import Microdata, PrivateRelease
+from dpjax.release.weights import check_unweighted, weighted_people
 
 __all__ = [
     "MarginalLikelihood",
@@ -119,9 +120,14 @@ class MarginalLikelihood(Likelihood, Printed):
             fail("likelihood", "one of known noise", "one of noise that is not known, as the release's is", remedy)
         made = sum_out(model, release)
         one, other = self.whole.terms, made.terms
-        alike = have_equal_arrays((self.model, self.rows), (made.model, made.rows))
+        alike = have_equal_arrays((self.model, self.rows, self.shares), (made.model, made.rows, made.shares))
         if not (alike and (agree(one, other) if self.is_approximate else have_equal_arrays(one, other))):
             fail("likelihood", "one of another model or release", "one of these", remedy)
+
+    @property
+    def shares(self) -> Array:
+        """The weights relative to their mean, which a power of the likelihood has, too."""
+        return self.weights / jnp.mean(self.weights)
 
     @property
     def is_approximate(self) -> bool:
@@ -199,9 +205,9 @@ def marginal_likelihood(
 
     For a release of values of single records, which are independent of each other given the parameters. What is hidden
     of a record has finitely many values, up to 1,024 combinations; or it is a whole number, summed over a window. Or it
-    is a Normal number behind Laplace or Gaussian noise, or up to eight numbers that are Normal together, missing or
-    behind Gaussian noise. Or numbers are known within intervals, as those below a limit of detection. Or it is a chain
-    in time, `dpjax.MarkovChain` or `dpjax.NormalChain`.
+    is a Normal number behind Laplace or Gaussian noise; if Gaussian, also rounded or clamped. Or it is up to eight
+    numbers that are Normal together, missing or behind Gaussian noise. Or numbers are known within intervals, as those
+    below a limit of detection. Or it is a chain in time, `dpjax.MarkovChain` or `dpjax.NormalChain`.
 
     Parameters
     ----------
@@ -296,14 +302,11 @@ def agree(one: Terms, other: Terms) -> bool:
     return np.allclose(values[here], expected[there], rtol=1e-4, atol=1e-4)
 
 
-def closed_form(model: Model, release: Microdata) -> type[NormalField] | type[BinomialField] | None:
-    """The closed form of a Normal field behind such noise, or of a Binomial one of whose persons bits are added up."""
-    if len(release.fields) != 1:
-        return None
-    (field,) = release.fields.values()
-    if model.has("normal_field") and draws_latent_normal(field.channel):
-        return NormalField
-    return BinomialField if is_binomial(model, field) else None
+def closed_form(model: Model, release: Microdata) -> Any:
+    """The kind of closed form that the sum over the one field has; None if it has none."""
+    field = next(iter(release.fields.values()))
+    kinds = (NormalField, NormalWithin, BinomialField) if len(release.fields) == 1 else ()
+    return next((kind for kind in kinds if kind.fits(model, field)), None)
 
 
 def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None = None) -> Any:
@@ -312,6 +315,7 @@ def sum_out(model: Model, release: PrivateRelease, parameters: Parameters | None
         return sum_out_estimated(model, release, parameters)
     if found := obstacle_to_sums(model, release):
         expected = "values of single records, of which what is hidden can be listed"
+        check_unweighted(model, release, "release", found)
         remedy = "Impute the records: dpjax.sample(..., imputation=dpjax.imwg())."
         fail(
             "release", found, expected, f"{remedy} Fields that are one state at several times are a dpjax.MarkovChain."
@@ -336,7 +340,7 @@ def sum_out_estimated(model: Model, release: Any, parameters: Parameters | None)
     if within := sorted(set(release.unknown_fields) & set(fields_within(model, known))):
         given = f"intervals of {within[0]!r} that depend on numbers that are not known"
         fail("release", given, "known ends of intervals", "Pass the numbers of that mechanism.")
-    alike = group_records(*hold_within(model, known))
+    alike = group_records(*hold_within(model, weighted_people(model, known)))
     terms = make_terms(alike.model, alike.release, None)
     if isinstance(terms, Windows):
         rows = [release.with_channels(alike.release, one) for one in some]
@@ -349,17 +353,19 @@ def try_sum_out(model: Model, release: PrivateRelease) -> MarginalLikelihood | N
 
     Such windows can be too long for all records, or for the totals of their groups.
     """
-    if obstacle_to_sums(model, release):
+    if found := obstacle_to_sums(model, release):
+        check_unweighted(model, release, "release", found)
         return None
     try:
         return sum_freely(model, release, None)
-    except NotSummableError:
+    except NotSummableError as error:
+        check_unweighted(model, release, "release", str(error))
         return None
 
 
 def sum_freely(model: Model, release: PrivateRelease, parameters: Parameters | None) -> MarginalLikelihood:
     """The likelihood where nothing is in the way of sums."""
-    model, people = hold_within(model, release.microdata)
+    model, people = hold_within(model, weighted_people(model, release))
     if people.summed is not None:
         return sum_out_beside_totals(model, people, parameters)
     alike = group_records(model, people)
@@ -376,7 +382,7 @@ def sum_out_each(model: Model, releases: Sequence[Any], parameters: Sequence[Par
     """
     if any(release.is_estimated for release in releases):
         fail("releases", "noise that is not known", "one release at a time", "Use dpjax.sample for each.")
-    people = [release.microdata for release in releases]
+    people = [weighted_people(model, release) for release in releases]
     if any(each.summed is not None for each in people):
         remedy = "Use dpjax.sample for each, or impute the records: imputation=dpjax.imwg()."
         fail("releases", "totals beside values of single records", "these values alone, to be summed over", remedy)

@@ -30,7 +30,7 @@ class Rows(NamedTuple):
     release
         What was released of them.
     weights
-        How many records each stands for [m].
+        How many records each stands for [m], or the sum of their survey weights.
     rows
         The row of each record [n].
     """
@@ -78,7 +78,8 @@ def group_each(model: Model, releases: list[Microdata]) -> list[Rows]:
 
 def every_record(model: Model, release: Microdata) -> Rows:
     """Each record as a row of its own."""
-    return Rows(model, release, np.ones(release.n), np.arange(release.n))
+    weights = np.ones(release.n) if release.weights is None else np.asarray(release.weights, float)
+    return Rows(model, release, weights, np.arange(release.n))
 
 
 def find_alike(model: Model, release: Microdata) -> EqualRecords | None:
@@ -103,7 +104,10 @@ def take_rows(model: Model, release: Microdata, alike: EqualRecords) -> Rows | N
     divided = model.of_records(alike.first)
     if divided is not model and not agrees(model, divided, alike.first, alike.rows):
         return None
-    return Rows(divided, take_records(release, alike.first), alike.weights, alike.rows)
+    weights = alike.weights
+    if release.weights is not None:
+        weights = np.bincount(alike.rows, np.asarray(release.weights, float), len(weights))
+    return Rows(divided, take_records(release, alike.first), weights, alike.rows)
 
 
 def columns_of(release: Microdata) -> list[np.ndarray]:
@@ -121,7 +125,7 @@ def take_records(release: Microdata, places: np.ndarray) -> Microdata:
     """What was released of some of the records."""
     fields = {name: replace(field, values=field.values[places]) for name, field in release.fields.items()}
     missing = {name: mask[places] for name, mask in release.missing.items()}
-    return replace(release, fields=fields, missing=missing)
+    return replace(release, fields=fields, missing=missing, weights=None)
 
 
 def divides(model: Model, n: int) -> bool:

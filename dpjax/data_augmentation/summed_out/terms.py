@@ -18,6 +18,7 @@ from jax.scipy.special import logsumexp
 from dpjax._util.hoist import hoist
 from dpjax._util.pytree import PyTree, static
 from dpjax.base import Array, Key, Model, Parameters, Records
+from dpjax.mechanisms.base import draws_latent_normal
 from dpjax.models.simulation import parameter_shapes
 from dpjax.numerics import leading_size, proper_density, select_indices
 from dpjax.release import Microdata
@@ -396,6 +397,11 @@ class ReleasedField(Terms, abstract=True):
     released: FieldValues
     seen: Array
 
+    @classmethod
+    def fits(cls, model: Model, field: FieldValues) -> bool:
+        """Whether the model has such a field, and what was released of it is of this kind."""
+        raise NotImplementedError
+
     @property
     def hidden_field(self) -> str:
         """See `Terms`."""
@@ -420,6 +426,11 @@ class NormalField(ReleasedField):
     known: Records
     released: FieldValues
     seen: Array
+
+    @classmethod
+    def fits(cls, model: Model, field: FieldValues) -> bool:
+        """Whether the field is Normal, behind noise given which it can be drawn."""
+        return model.has("normal_field") and draws_latent_normal(field.channel)
 
     def build(self, model: Model) -> Callable[[Parameters], Array]:
         """See `Terms`."""

@@ -25,7 +25,7 @@ from dpjax.models.simulation import draw_position
 from dpjax.release import Microdata, Release
 from dpjax.release.fields import FieldValues
 
-__all__ = ["GroupTotals", "check_straight", "find_totals", "limited"]
+__all__ = ["GroupTotals", "IntervalChannel", "check_straight", "find_totals", "limited"]
 
 FEW = np.array([0, 1, 7])
 """Numbers at which contributions are looked at where the possible ones are not listed."""

@@ -6,11 +6,13 @@ import jax.numpy as jnp
 
 from dpjax._util.validation import fail
 from dpjax.base import Array, Model
+from dpjax.data_augmentation.summed_out.totals import IntervalChannel
 from dpjax.mechanisms import Exact
 from dpjax.models.simulation import position_shapes
 from dpjax.models.within import KnownWithin, check_between
 from dpjax.release import Microdata, PrivateRelease
 from dpjax.release.fields import FieldValues
+from dpjax.release.weights import check_unweighted
 
 __all__ = ["check_imputed", "fields_within", "hold_within"]
 
@@ -28,11 +30,14 @@ def fields_within(model: Model, release: PrivateRelease) -> list[str]:
 def hold_within(model: Model, release: Microdata) -> tuple[Model, Microdata]:
     """The model and the release with such fields as known ones: their intervals belong to the model.
 
+    Counts of which some are withheld beside totals become intervals of one number, which are summed over.
+
     Raises
     ------
     ValueError
         If their probabilities are not known.
     """
+    release = with_open_counts(model, release)
     names = fields_within(model, release)
     if not names:
         return model, release
@@ -46,6 +51,16 @@ def hold_within(model: Model, release: Microdata) -> tuple[Model, Microdata]:
     fields |= {name: FieldValues(values, Exact(), name) for name, values in known.items()}
     missing = {key: mask for key, mask in release.missing.items() if key in fields and key not in names}
     return KnownWithin(model, ends), replace(release, fields=fields, missing=missing)
+
+
+def with_open_counts(model: Model, release: Microdata) -> Microdata:
+    """The release with exact counts, of which some are missing beside totals, as limits of what they can be."""
+    name = model.count_field
+    if release.summed is None or name is None or name not in release.exact or name not in release.missing:
+        return release
+    known = jnp.asarray(release.fields[name].values, float)
+    limits = FieldValues(jnp.zeros(release.n), IntervalChannel(known, known), name)
+    return replace(release, fields=release.fields | {name: limits})
 
 
 def ends_of(release: Microdata, name: str) -> tuple[Array, Array]:
@@ -62,7 +77,11 @@ def ends_of(release: Microdata, name: str) -> tuple[Array, Array]:
 
 
 def check_imputed(model: Model, release: PrivateRelease) -> None:
-    """Raise if records would be imputed of which fields are known within intervals: most proposals are impossible."""
+    """Raise if records would be imputed that are weighted, or of which fields are known within intervals.
+
+    A weighted record has no distribution to draw from, and within an interval most proposals are impossible.
+    """
+    check_unweighted(model, release, "imputation", "one that draws from the distribution of each record")
     names = fields_within(model, release)
     if names:
         given = f"one that imputes the field{'s' * (len(names) > 1)} {', '.join(map(repr, names))}"

@@ -12,7 +12,7 @@ from dpjax.release.releases.report_counts import randomized_response_counts, una
 from dpjax.release.releases.reports import likelihoods
 from dpjax.release.releases.suppressed import suppressed
 from dpjax.release.releases.thresholded import thresholded
-from dpjax.release.releases.units import suppressed_units, thresholded_units
+from dpjax.release.releases.units import suppressed_units, thresholded_units, withheld_units
 from dpjax.release.releases.variance import variance
 
 __all__ = [
@@ -37,4 +37,5 @@ __all__ = [
     "unary_encoding_sums",
     "variance",
     "with_observed",
+    "withheld_units",
 ]

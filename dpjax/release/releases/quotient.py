@@ -2,11 +2,16 @@
 
 from typing import Any
 
+import jax.numpy as jnp
+import numpy as np
+
 from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail, name_of
+from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms.base import Mechanism
-from dpjax.mechanisms.quotient import Quotient
+from dpjax.mechanisms.quotient import Quotient, WholeQuotient
+from dpjax.numerics.quotients import to_fraction
 from dpjax.release.checks import as_vector, check_mechanism
 from dpjax.release.summed import Release
 from dpjax.statistics import stacked
@@ -36,7 +41,8 @@ def quotient(
     denominator
         The statistic ``record -> [k]`` by whose sums they were divided, such as the counts of groups.
     numerator_noise
-        The noise of the k numerators: a `dpjax.Gaussian` or a `dpjax.Laplace`.
+        The noise of the k numerators: a `dpjax.Gaussian` or a `dpjax.Laplace`. Or integer noise on both:
+        `dpjax.DiscreteLaplace` or `dpjax.DiscreteGaussian`, of sums that are whole.
     denominator_noise
         That of the k denominators, likewise, independent of it and drawn anew for each quotient.
     n
@@ -45,12 +51,19 @@ def quotient(
     Returns
     -------
     Release
-        Of the two statistics in one (`dpjax.statistics.stacked`), by `dpjax.mechanisms.Quotient`.
+        Of the two statistics in one (`dpjax.statistics.stacked`), by `dpjax.mechanisms.Quotient`. With integer noise by
+        `dpjax.mechanisms.WholeQuotient`: its value is the fractions in lowest terms.
 
     Raises
     ------
     TypeError, ValueError
-        If a statistic has not as many coordinates as there are quotients, or noise is of another kind.
+        If a statistic has not as many coordinates as there are quotients, or noise is of another kind. If noise is
+        integer, and a quotient is none of whole numbers to all its digits.
+
+    Warns
+    -----
+    UserWarning
+        If a quotient of whole numbers has few decimals, as one that was rounded would.
 
     Notes
     -----
@@ -77,8 +90,31 @@ def quotient(
         check_size(name, statistic, len(vector), "one for each quotient", remedy)
     for name, noise in {"numerator_noise": numerator_noise, "denominator_noise": denominator_noise}.items():
         check_mechanism(name, noise, (len(vector),))
-    mechanism = Quotient(numerator_noise, denominator_noise, len(vector))
-    return Release(vector, mechanism, stacked(numerator, denominator), n)
+    both = stacked(numerator, denominator)
+    if numerator_noise.integer_noise and denominator_noise.integer_noise:
+        whole = WholeQuotient(numerator_noise, denominator_noise, len(vector))
+        return Release(in_lowest_terms(value), whole, both, n)
+    return Release(vector, Quotient(numerator_noise, denominator_noise, len(vector)), both, n)
+
+
+def in_lowest_terms(value: Any) -> Array:
+    """The numerators [k] of quotients of whole numbers, then their denominators [k], or an error."""
+    given = np.atleast_1d(np.asarray(value))
+    precision = float(np.finfo(given.dtype if given.dtype.kind == "f" else float).eps)
+    found = [to_fraction(float(each), precision) for each in given]
+    for each, fraction in zip(given, found, strict=True):
+        remedy = "Pass it with all its digits, in double precision. One that was rounded has no density here."
+        if fraction is None:
+            fail("value", f"{float(each)!r}", "a quotient of whole numbers", remedy)
+        if fraction.denominator >= FEWEST and DECIMALS % fraction.denominator == 0:
+            warn_at_the_call(f"value: {float(each)!r} has few decimals, and is taken to be {fraction}. {remedy}")
+    fractions = [fraction for fraction in found if fraction is not None]
+    terms = [[one.numerator for one in fractions], [one.denominator for one in fractions]]
+    return jnp.asarray(np.array(terms, float).reshape(-1))
+
+
+FEWEST, DECIMALS = 20, 10**4
+"""Denominators from which four decimals or fewer are a sign of rounding, and the largest of them."""
 
 
 def check_size(argument: str, statistic: Any, size: int, each: str, remedy: str) -> None:

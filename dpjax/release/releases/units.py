@@ -6,14 +6,16 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.spelling import names_arguments
-from dpjax._util.validation import check_array, check_number, fail, read_numbers
-from dpjax.mechanisms import Censored
+from dpjax._util.validation import check_array, check_number, describe_array, fail, name_of, read_numbers
+from dpjax.mechanisms import Censored, Exact
 from dpjax.mechanisms.base import Mechanism, as_mechanism
 from dpjax.release.checks import check_mechanism
 from dpjax.release.local import LocalRelease
+from dpjax.release.microdata import Microdata
 from dpjax.release.releases.suppressed import make_rule
+from dpjax.release.summed import Release
 
-__all__ = ["suppressed_units", "thresholded_units"]
+__all__ = ["suppressed_units", "thresholded_units", "withheld_units"]
 
 LEAST_PUBLISHED = "Pass the least number that was published."
 
@@ -71,6 +73,55 @@ def suppressed_units(
         fail("values", "negative numbers", "counts and NaN", "Pass NaN where a count was suppressed.")
     rule = make_rule("values", counts, limit, least, mechanism, by)
     return LocalRelease(jnp.asarray(np.where(gaps, rule.code, counts)), rule, field)
+
+
+@names_arguments
+def withheld_units(values: Any, totals: Release, *, field: str = "y") -> Microdata:
+    """The release of one count for each unit beside totals, with NaN where a count was withheld by no stated rule.
+
+    Such gaps are marked "(D)" in many tables, as those of agriculture and employment.
+
+    Parameters
+    ----------
+    values : [n]
+        The published counts; NaN if a count was withheld.
+    totals
+        The release of totals of the same units, such as `dpjax.statistics.group_totals` with `dpjax.Exact`.
+    field
+        The integer record field [] that is counted.
+
+    Returns
+    -------
+    Microdata
+        Of the counts beside the totals. The counts that were withheld are summed out beside these.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the values hold anything but counts and NaN, or the totals are none of as many units.
+
+    Notes
+    -----
+    That a count was withheld is taken to say nothing of it, as the rule is not known. If small counts are withheld, and
+    others to protect them, intervals are wider than with the rule. With the rule use `suppressed_units`.
+
+    Examples
+    --------
+    >>> import dpjax
+    >>> by_state = dpjax.statistics.group_totals("y", by="state", levels=["A", "B"])
+    >>> totals = dpjax.Release({"A": 43, "B": 31}, dpjax.Exact(), by_state, n=3)
+    >>> dpjax.releases.withheld_units([12, float("nan"), 31], totals).missing["y"].tolist()
+    [False, True, False]
+    """
+    if not isinstance(totals, Release):
+        remedy = "Pass dpjax.Release(totals, dpjax.Exact(), dpjax.statistics.group_totals(...), n)."
+        fail("totals", name_of(totals), "a dpjax.Release", remedy, error=TypeError)
+    counts, gaps = read_units(values)
+    remedy = "Pass NaN where a count was withheld."
+    known = counts[~gaps]
+    if not np.all((known >= 0) & (known == np.round(known))):
+        fail("values", describe_array(known), "counts and NaN", remedy)
+    return Microdata({field: (np.where(gaps, 0, counts).astype(int), Exact())}, {field: gaps}, totals)
 
 
 @names_arguments

@@ -14,7 +14,7 @@ DATA = {"x": [0.5, 1.5, -1.0, 0.0], "g": ["a", "b", "b", "a"], "m": [3, 4, 5, 6]
 @pytest.mark.parametrize("priors", [{}, {"1|g_sigma": dist.LogNormal(0.5, 0.25)}], ids=["default", "given"])
 def test_a_file_holds_columns_levels_and_priors(priors):
     """So that what is loaded predicts: a saved formula once came back without its model."""
-    model = formula("p(y, m) ~ x + (1 | g)", DATA, "binomial", priors, fields=["g"])
+    model = formula("p(y, m) ~ x + (1 | g)", DATA, "binomial", priors, fields=["g"], weights=[0.5, 1.5, 1.2, 0.8])
     written = Writer()
     again = read(written.arrays, json.loads(json.dumps(written.part("model", model))))
     assert again == model

@@ -87,6 +87,10 @@ LOCAL: dict[str, Any] = {
             1.0,
         ),
     ),
+    "withheld": (
+        dpjax.Microdata({"y": ([0, 0, 12, 2, 0, 4], dpjax.Exact())}, {"y": np.isin(np.arange(6), [0, 1, 4])}),
+        np.where(np.isin(np.arange(6), [2, 3, 5])[:, None], NUMBERS == np.array([[0, 0, 12, 2, 0, 4]]).T, 1.0),
+    ),
 }
 
 
@@ -120,6 +124,8 @@ PAIRS = [
     ("noisy", "noisy"),
     ("noisy", "rounded"),
     ("missing", "exact"),
+    ("withheld", "exact"),
+    ("withheld", "noisy"),
 ]
 
 
@@ -185,6 +191,31 @@ def test_counts_are_drawn_from_their_distribution_given_the_totals(model, total)
         assert np.all(found[law == 0] == 0)
         kept = law * len(drawn) > 5
         assert stats.chisquare(found[kept], law[kept] * found[kept].sum() / law[kept].sum()).pvalue > 1e-4
+
+
+def test_counts_withheld_by_no_rule_are_drawn_beside_exact_totals(model):
+    """Catches known counts that move, and gaps that are taken for missing at random without their total: by listing."""
+    totals = dpjax.Release([20.0, 5.0], dpjax.Exact(), by_state, n=6)
+    release = dpjax.releases.withheld_units([NAN, NAN, 12, 2, NAN, 4], totals)
+    likelihood = augment(model, release, allow_sums=True).likelihood
+    draw = jax.jit(jax.vmap(lambda key: likelihood.sample_records(key, at(1.0))["y"]))
+    drawn = np.asarray(draw(jax.random.split(jax.random.key(1), 10_000)))
+    assert np.all(drawn[:, [1, 2, 3, 5]] == [3, 12, 2, 4])
+    assert np.all(drawn[:, 0] + drawn[:, 4] == 4)
+    law = stats.poisson.pmf(np.arange(5), POPULATION[0]) * stats.poisson.pmf(4 - np.arange(5), POPULATION[4])
+    found = np.bincount(drawn[:, 0], minlength=5)
+    assert stats.chisquare(found, 10_000 * law / law.sum()).pvalue > 1e-4
+
+
+def test_withheld_units_are_refused_by_name(model):
+    """Catches numbers that are no counts, and totals that are none."""
+    totals = dpjax.Release([20.0, 5.0], dpjax.Exact(), by_state, n=6)
+    with pytest.raises(ValueError, match=r"values: given .*; expected counts and NaN"):
+        dpjax.releases.withheld_units([NAN, 1.5, 12, 2, NAN, 4], totals)
+    with pytest.raises(TypeError, match=r"totals: given .*; expected a dpjax.Release"):
+        dpjax.releases.withheld_units([NAN, 1, 12, 2, NAN, 4], {"A": 3})
+    with pytest.raises(ValueError, match="summed: given n = 6; expected n = 2"):
+        dpjax.releases.withheld_units([NAN, 1], totals)
 
 
 def test_windows_that_are_too_small_are_reported(model):

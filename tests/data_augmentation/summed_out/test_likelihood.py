@@ -203,6 +203,35 @@ def test_a_normal_field_has_a_closed_form(channel, density):
     np.testing.assert_allclose(likelihood({"mean": jnp.asarray(0.5)}), expected, rtol=1e-5)
 
 
+HIDDEN = {
+    "threshold": (dpjax.mechanisms.Censored(dpjax.Gaussian(1.5), lower=2.0), [2.0, 9.0, 2.0], [(-np.inf, 2.0), 9.0]),
+    "limits": (dpjax.mechanisms.Censored(dpjax.Gaussian(1.5), upper=8.0), [1.0, 8.0, 1.0], [1.0, (8.0, np.inf)]),
+    "rounded": (dpjax.mechanisms.Rounded(dpjax.Gaussian(1.5), 2.0), [4.0, 10.0, 0.0], [(3.0, 5.0), (9.0, 11.0)]),
+}
+
+
+@pytest.mark.parametrize("case", HIDDEN)
+def test_a_normal_field_behind_gaussian_noise_and_a_threshold_has_a_closed_form(case):
+    """Finds variances that do not add up, a threshold on the record and not its noisy number, and draws without it."""
+    channel, values, ends = HIDDEN[case]
+    model = dpjax.models.normal(dpjax.models.NormalPrior(0.0, 5.0), variance=4.0)
+    gaps = {"y": np.array([False, False, True])}
+    likelihood = dpjax.marginal_likelihood(model, dpjax.Microdata({"y": (values, channel)}, gaps))
+    law, at = stats.norm(0.5, 2.5), {"mean": jnp.asarray(0.5)}
+    terms = [np.log(law.cdf(end[1]) - law.cdf(end[0])) if isinstance(end, tuple) else law.logpdf(end) for end in ends]
+    np.testing.assert_allclose(likelihood(at), np.sum(terms), rtol=1e-5)
+    draw = jax.jit(jax.vmap(lambda key: likelihood.sample_records(key, at)["y"]))
+    drawn = np.asarray(draw(jax.random.split(jax.random.key(1), 20_000)), float)
+    for place, end in enumerate(ends):
+        noisy = stats.truncnorm(*((np.array(end) - 0.5) / 2.5), 0.5, 2.5) if isinstance(end, tuple) else None
+        mean, variance = (noisy.mean(), noisy.var()) if noisy else (end, 0.0)
+        # Given its noisy number z the record is Normal around 0.5 + 0.64 (z - 0.5), with the variance 1.44.
+        expected, spread = 0.5 + 0.64 * (mean - 0.5), np.sqrt(1.44 + 0.64**2 * variance)
+        assert abs(drawn[:, place].mean() - expected) < 4.5 * spread / np.sqrt(len(drawn))
+        np.testing.assert_allclose(drawn[:, place].std(), spread, rtol=0.03)
+    np.testing.assert_allclose(drawn[:, 2].std(), 2.0, rtol=0.03)
+
+
 def areas(x=None, y=None):
     slope = numpyro.sample("slope", dist.Normal(0.0, 1.0))
     spread = numpyro.sample("spread", dist.HalfNormal(1.0))

@@ -164,6 +164,8 @@ def test_what_is_estimated_is_said():
     words = dpjax.describe(laboratory()[1])
     assert "Numbers of the noise are estimated: tau." in words
     assert "a function of the parameters" in dpjax.describe(of_the_model()[1])
+    written = dpjax.from_json(laboratory()[1].at({"tau": 1.5}).to_json(prior="tau ~ HalfNormal(2)"))
+    assert float(written.fields["y"].channel.scale) == 1.5
 
 
 def ready(release):
@@ -190,6 +192,10 @@ REFUSED = {
     "maximum likelihood": (
         lambda: dpjax.maximum_likelihood(jax.random.key(0), NORMAL, laboratory()[1]),
         "release: given noise that is not known",
+    ),
+    "a text": (
+        lambda: laboratory()[1].to_json(),
+        r"release: given noise that is not known; expected known noise. Write release.at\({'tau': '...'}\)",
     ),
     "several releases at once": (
         lambda: dpjax.sample_batch(jax.random.key(0), NORMAL, [laboratory()[1]] * 2),

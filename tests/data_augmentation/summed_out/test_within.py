@@ -173,3 +173,19 @@ def test_what_has_no_closed_form_is_refused_by_name(case):
     call, words = REFUSED[case]
     with pytest.raises((TypeError, ValueError), match=words):
         call()
+
+
+def test_a_number_that_the_model_excludes_is_named():
+    """Finds an error of all records that leaves the user to look for the one that has no probability: by its place."""
+    rounded = dpjax.LocalRelease([0.3, 0.4, -7.0, 0.2], mechanisms.Rounded(dpjax.Exact(), 0.1), "y")
+    model = dpjax.from_numpyro(lab, "y")
+    for run in (
+        lambda: dpjax.sample(jax.random.key(0), model, rounded, progress=False),
+        lambda: dpjax.sample_smc(jax.random.key(0), model, rounded, num_particles=10, num_islands=2, progress=False),
+        lambda: dpjax.importance_sample(jax.random.key(0), model, rounded, 100, progress=False),
+        lambda: dpjax.maximum_likelihood(jax.random.key(0), model, rounded, progress=False),
+    ):
+        with pytest.raises(
+            ValueError, match=r"density .*, as what was released of record 2 is impossible at all of 64"
+        ):
+            run()
