@@ -97,7 +97,7 @@ def test_lower_bounds_are_the_oldest_versions_tested():
 def test_the_doctor_lists_the_extras_of_users():
     """Catches an extra of `pyproject.toml` that `python -m dpjax doctor` passes over."""
     extras = {name: needs for name, needs in PROJECT["optional-dependencies"].items() if name not in DEVELOPMENT}
-    assert EXTRAS == {name: tuple(need.partition(">=")[0] for need in needs) for name, needs in extras.items()}
+    assert {name: tuple(need.partition(">=")[0] for need in needs) for name, needs in extras.items()} == EXTRAS
 
 
 def pad(bound: str, pins: dict[str, str]) -> str:
