@@ -289,12 +289,13 @@ def end_climbs(model: Model, likelihood: Likelihood, prior: Tuning, climbs: Clim
     """
     ends, places, heights = jax.tree.map(np.array, (climbs.ends, climbs.places, climbs.heights))
     heights = np.nan_to_num(heights, nan=-np.inf, neginf=-np.inf)
-    top = None
+    top, most = None, most_looks(places.shape[1])
     for climb in np.argsort(-heights, kind="stable"):
-        if top is not None and heights[climb] >= top.heights - SHORT:
+        # One look leads nowhere: there are too many directions for more.
+        if top is not None and (most == 1 or heights[climb] >= top.heights - SHORT):
             continue
         one = jax.tree.map(lambda leaf, climb=climb: jnp.asarray(leaf[[climb]]), ends)
-        seen = take_entry(look_around.unoptimized(model, likelihood, prior, one, most_looks(places.shape[1])), 0)
+        seen = take_entry(look_around.unoptimized(model, likelihood, prior, one, most), 0)
         heights[climb], places[climb] = seen.heights, prior.whiten(seen.tuning.location)
         for name, leaf in seen.parameters.items():
             ends[name][climb] = leaf
