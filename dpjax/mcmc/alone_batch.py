@@ -112,7 +112,8 @@ def climb_all(model: Model, likelihoods: MarginalLikelihood, keys: Key, num_chai
         prior, candidates = draw_candidates(model, draw_key, num_chains)
         climbs = climb_to_modes(model, given[0], climb_key, prior, candidates, None)
         seen = look_around(model, given[0], prior, climbs.ends, most_looks(climbs.places.shape[1]))
-        tuning = take_entry(seen.tuning, jnp.argmax(seen.heights))
+        best = jnp.argmax(seen.heights)
+        tuning = jax.tree.map(lambda leaf: leaf[best], seen.tuning)
         near = points_near(model, about_key, tuning, seen.parameters)
         return Ascent(seen.parameters, climbs.heights, tuning._replace(noncentred=prior.noncentred), near)
 

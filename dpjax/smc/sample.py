@@ -244,7 +244,7 @@ def weigh_by_sums(
     increments[np.arange(shape[0]), np.sum(np.isfinite(trace.temperature), axis=1) - 1] += totals[:, 0] - np.log(
         shape[1]
     )
-    return taken, trace._replace(log_increment=increments)
+    return taken, trace._replace(log_increment=jnp.asarray(increments))
 
 
 def resample_some(model: Model, draws: dict[str, np.ndarray], log_weights: np.ndarray) -> Parameters:
