@@ -30,6 +30,7 @@ BENCHMARKS = (
     "country",
     "unknown_number",
     "many_columns",
+    "noisy_cells",
     "noisy_gradients",
 )
 

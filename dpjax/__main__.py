@@ -17,8 +17,10 @@ PACKAGES = ("jax", "jaxlib", "blackjax", "numpyro", "numpy", "scipy")
 EXTRAS = {
     "plots": ("arviz", "matplotlib"),
     "census": ("pyarrow",),
+    "formula": ("formulae",),
     "data": ("scikit-learn",),
     "privacy": ("cryptography", "dp-accounting"),
+    "opendp": ("opendp",),
 }
 
 ACCELERATORS = ("/dev/nvidia0", "/dev/kfd", "/dev/accel0")

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 import dpjax
-from dpjax.__main__ import main
+from dpjax.__main__ import EXTRAS, main
 from dpjax.base import MEMBERS, REQUIRED
 from tests.tools import versions
 from tests.tools.public_api import PARTS
 
 ROOT = Path(__file__).parents[1]
+DEVELOPMENT = ("test", "dev", "docs")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 MACHINE_PATH = re.compile(r"(?<![\w.$}/:-])/(?:home|mnt|opt|root|tmp|Users|work)/|\bshare[d]/|\bfile:/")
 
@@ -91,6 +92,12 @@ def test_lower_bounds_are_the_oldest_versions_tested():
     pins = dict(re.findall(r"^([\w-]+)==(.+)$", (ROOT / "constraints/oldest.txt").read_text(), re.M))
     names = [bound.split(">=")[0] for bound in bounds]
     assert [f"{name}>={pins[name]}" for name in names] == [pad(bound, pins) for bound in bounds]
+
+
+def test_the_doctor_lists_the_extras_of_users():
+    """Catches an extra of `pyproject.toml` that `python -m dpjax doctor` passes over."""
+    extras = {name: needs for name, needs in PROJECT["optional-dependencies"].items() if name not in DEVELOPMENT}
+    assert {name: tuple(need.partition(">=")[0] for need in needs) for name, needs in extras.items()} == EXTRAS
 
 
 def pad(bound: str, pins: dict[str, str]) -> str:

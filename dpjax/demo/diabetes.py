@@ -15,7 +15,7 @@ BMI_BOUNDS, SCORE_BOUNDS = (15.0, 45.0), (0.0, 360.0)
 TYPICAL_BMI = 25.0
 EPSILON = 1.0
 NUM_DRAWS = 20_000
-PRIOR_PRECISION, PRIOR_SHAPE, PRIOR_SCALE = 0.1, 2.0, 0.1
+PRIOR_PRECISION, PRIOR_SHAPE, PRIOR_SCALE = 0.1, 2.0, 0.3  # uniform numbers on [-1, 1] have the variance 1/3
 
 
 def compare(key: Key, random: Generator) -> Comparison:
@@ -71,7 +71,9 @@ def sum_up(statistic: dpjax.statistics.Gram, records: Records) -> Array:
 def build_model() -> dpjax.Model:
     """A regression on a Normal covariate of unknown mean and variance."""
     return dpjax.models.linear_regression(
-        covariate_prior=NormalInverseWishartPrior(jnp.zeros(1), precision=1.0, degrees=3.0, scale=0.1 * jnp.eye(1)),
+        covariate_prior=NormalInverseWishartPrior(
+            jnp.zeros(1), precision=1.0, degrees=3.0, scale=PRIOR_SCALE * jnp.eye(1)
+        ),
         noise_variance=NormalInverseGammaPrior(0.0, PRIOR_PRECISION, PRIOR_SHAPE, PRIOR_SCALE),
     )
 

@@ -14,7 +14,7 @@ from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out_each,
 from dpjax.data_augmentation.summed_out.likelihood import LEFT_OUT, MOST_LEFT_OUT
 from dpjax.mcmc.alone import SearchingRun, worst_draws
 from dpjax.mcmc.batch_run import BatchRun, WithSums
-from dpjax.mcmc.climb import Ascent, climb_to_modes, draw_candidates, look_around, points_near
+from dpjax.mcmc.climb import Ascent, climb_to_modes, draw_candidates, look_around, most_looks, points_near
 from dpjax.models.programs import jit_model
 from dpjax.models.simulation import GibbsState
 from dpjax.numerics import take_entry
@@ -111,11 +111,11 @@ def climb_all(model: Model, likelihoods: MarginalLikelihood, keys: Key, num_chai
         draw_key, climb_key, about_key = jax.random.split(given[1], 3)
         prior, candidates = draw_candidates(model, draw_key, num_chains)
         climbs = climb_to_modes(model, given[0], climb_key, prior, candidates, None)
-        place = jnp.argmax(jnp.nan_to_num(climbs.heights, nan=-jnp.inf))
-        best = jax.tree.map(lambda leaf: leaf[place][None], climbs.ends)
-        tuning = take_entry(look_around(model, given[0], prior, best).tuning, 0)
-        near = points_near(model, about_key, tuning, climbs.ends)
-        return Ascent(climbs.ends, climbs.heights, tuning._replace(noncentred=prior.noncentred), near)
+        seen = look_around(model, given[0], prior, climbs.ends, most_looks(climbs.places.shape[1]))
+        best = jnp.argmax(seen.heights)
+        tuning = jax.tree.map(lambda leaf: leaf[best], seen.tuning)
+        near = points_near(model, about_key, tuning, seen.parameters)
+        return Ascent(seen.parameters, climbs.heights, tuning._replace(noncentred=prior.noncentred), near)
 
     found: Ascent = jax.lax.map(climb, (likelihoods, keys))
     return found

@@ -5,7 +5,8 @@ curvature then says how much of each effect the data know, and by that on which 
 
 Chains climb separately, each from the best of some draws from the prior, so that different chains find different modes.
 From prior draws themselves the first trajectories would be hundreds of gradients long. If sums are large and can be
-tabulated, the climbs are made on a rough table.
+tabulated, the climbs are made on a rough table. Climbs that have not ended are ended by Newton's steps: a whitening
+from halfway is of no use, and windows that reach as far as its draws are a hundred times too long.
 """
 
 from collections.abc import Callable
@@ -30,7 +31,7 @@ from dpjax.models.programs import jit_model
 from dpjax.models.recentred import Recentred, find_effects
 from dpjax.models.simulation import parameter_shapes
 from dpjax.models.unconstrained import to_vector
-from dpjax.numerics import take_entry
+from dpjax.numerics import take_entry, tree_where
 from dpjax.numerics.linear_algebra import factorize, product
 
 __all__ = ["Ascent", "fit_to", "rescale_by", "settle"]
@@ -68,6 +69,18 @@ LONGEST_STEP = 0.3
 LEAST_CURVATURE = 0.1
 """The least curvature, in units of the prior's precision: directions that curve less are taken to curve so much."""
 
+MOST_LOOKS, MOST_CURVED = 20, 2_000
+"""Most looks at the curvature, one after each of Newton's steps, and most directions in which they look in all."""
+
+SHORT = 1.0
+"""By how much the log-density at the end of a climb may fall short of the highest, if it is not to be looked at."""
+
+LEAST_GAIN = 0.01
+"""The least gain in log-density from a step, after which another one is made."""
+
+SHARES = np.append(0.5 ** np.arange(8), 0.0)
+"""The shares of Newton's step that are tried."""
+
 
 class Climbs(NamedTuple):
     """The ends of climbs, and the log-densities of the candidates from which they began.
@@ -88,6 +101,36 @@ class Climbs(NamedTuple):
     places: Array
     heights: Array
     scores: Array
+
+
+class Glance(NamedTuple):
+    """What is seen at one place on the way from the end of a climb to a mode.
+
+    Attributes
+    ----------
+    place
+        Where it is [p], in the coordinates of the prior's whitening.
+    height
+        The log-density [] there.
+    curvature
+        The curvature [p, p] there.
+    step
+        Newton's step [p] from there.
+    is_mode
+        Whether the density falls in all directions, and the step is short.
+    gain
+        What the step to this place has gained.
+    number
+        How often it was looked.
+    """
+
+    place: Array
+    height: Array
+    curvature: Array
+    step: Array
+    is_mode: Array
+    gain: Array
+    number: Array
 
 
 class Ascent(NamedTuple):
@@ -197,27 +240,74 @@ def ascend(target: Callable[[Array], Array], start: Array) -> tuple[Array, Array
 
 
 @jit_model
-def look_around(model: Model, likelihood: Likelihood, prior: Tuning, ends: Parameters) -> Ends:
-    """The ends [climb, ...] of climbs, with the whitening by the curvature at each, and whether it is a mode."""
+def look_around(model: Model, likelihood: Likelihood, prior: Tuning, ends: Parameters, most: Array | int) -> Ends:
+    """The ends [climb, ...] of climbs, with the whitening by the curvature at each, and whether it is a mode.
+
+    From an end that is none Newton's steps lead on, and so many looks are made at most.
+    """
     _, unravel = to_vector(model, jax.tree.map(lambda leaf: leaf[0], ends))
     target = build_log_density(model, prior, unravel, likelihood.build())
     slope, basis = jax.grad(target), jnp.eye(prior.location.size, dtype=prior.location.dtype)
     back = jax.scipy.linalg.solve_triangular(prior.factor, basis, lower=True)
 
-    def look(parameters: Parameters) -> tuple[Array, Tuning, Array, Parameters]:
-        vector, _ = to_vector(model, parameters)
-        place = prior.whiten(vector)
+    def wanted(glance: Glance) -> Array:
+        return ~glance.is_mode & (glance.gain > LEAST_GAIN) & (glance.number < most)
+
+    def proceed(before: Glance) -> Glance:
+        tried = before.place[None] + jnp.asarray(SHARES, before.place.dtype)[:, None] * before.step[None]
+        heights = jnp.nan_to_num(jax.lax.map(target, tried), nan=-jnp.inf, posinf=jnp.inf, neginf=-jnp.inf)
+        place, height = tried[jnp.argmax(heights)], jnp.max(heights)
         hessian = jax.lax.map(lambda direction: jax.jvp(slope, (place,), (direction,))[1], basis)
         curvature = -jnp.nan_to_num(hessian + hessian.T) / 2
         values, vectors = jnp.linalg.eigh(curvature)
-        scales = 1 / jnp.sqrt(jnp.maximum(values, LEAST_CURVATURE))
-        factor = product(prior.factor, vectors * scales[None])
-        tuning = Tuning(vector, factorize(product(factor, factor.T)), jnp.ones((), place.dtype))
-        step = product(vectors.T, slope(place)) * scales
-        is_mode = (jnp.min(values, initial=jnp.inf) > LEAST_CURVATURE) & (jnp.sum(step**2) < LONGEST_STEP**2)
-        return target(place), tuning, is_mode, unravel(jnp.sum(back * product(curvature, back), axis=0))
+        along = jnp.nan_to_num(product(vectors.T, slope(place))) / jnp.maximum(jnp.abs(values), LEAST_CURVATURE)
+        length = jnp.sum(along**2 * jnp.maximum(jnp.abs(values), LEAST_CURVATURE))
+        is_mode = (jnp.min(values, initial=jnp.inf) > LEAST_CURVATURE) & (length < LONGEST_STEP**2)
+        step = product(vectors, along)
+        return Glance(place, height, curvature, step, is_mode, height - before.height, before.number + 1)
 
-    return Ends(ends, *jax.lax.map(look, ends))
+    def look(parameters: Parameters) -> tuple[Parameters, Array, Tuning, Array, Parameters]:
+        given, _ = to_vector(model, parameters)
+        place = prior.whiten(given)
+        nothing, far = jnp.zeros_like(place), jnp.full_like(place, jnp.inf, shape=())
+        first = Glance(place, -far, jnp.zeros_like(basis), nothing, jnp.array(False), far, jnp.array(0))
+        last = jax.lax.while_loop(wanted, proceed, first)
+        values, vectors = jnp.linalg.eigh(last.curvature)
+        factor = product(prior.factor, vectors / jnp.sqrt(jnp.maximum(values, LEAST_CURVATURE))[None])
+        vector = jnp.where(last.number > 1, prior.colour(last.place), given)
+        tuning = Tuning(vector, factorize(product(factor, factor.T)), jnp.ones((), place.dtype))
+        along = unravel(jnp.sum(back * product(last.curvature, back), axis=0))
+        ended = tree_where(last.number > 1, model.constrain(unravel(vector)), parameters)
+        return ended, last.height, tuning, last.is_mode, along
+
+    return Ends(*jax.lax.map(look, ends))
+
+
+def end_climbs(model: Model, likelihood: Likelihood, prior: Tuning, climbs: Climbs) -> tuple[Climbs, Ends]:
+    """The climbs, led on where they have not ended, and what is seen at the highest end.
+
+    One that ends lower than the highest may have stopped halfway to the same mode.
+    """
+    ends, places, heights = jax.tree.map(np.array, (climbs.ends, climbs.places, climbs.heights))
+    heights = np.nan_to_num(heights, nan=-np.inf, neginf=-np.inf)
+    top, most = None, most_looks(places.shape[1])
+    for climb in np.argsort(-heights, kind="stable"):
+        # One look leads nowhere: there are too many directions for more.
+        if top is not None and (most == 1 or heights[climb] >= top.heights - SHORT):
+            continue
+        one = jax.tree.map(lambda leaf, climb=climb: jnp.asarray(leaf[[climb]]), ends)
+        seen = take_entry(look_around.unoptimized(model, likelihood, prior, one, most), 0)
+        heights[climb], places[climb] = seen.heights, prior.whiten(seen.tuning.location)
+        for name, leaf in seen.parameters.items():
+            ends[name][climb] = leaf
+        top = seen if top is None or seen.heights > top.heights else top
+    assert top is not None, "there are climbs"
+    return Climbs(jax.tree.map(jnp.asarray, ends), jnp.asarray(places), jnp.asarray(heights), climbs.scores), top
+
+
+def most_looks(dimension: int) -> int:
+    """How often it is looked around on the way from the end of a climb, with so many directions each time."""
+    return max(min(MOST_LOOKS, MOST_CURVED // dimension), 1)
 
 
 def find_modes(
@@ -248,7 +338,8 @@ def find_modes(
     def look(ends: Parameters) -> Ends:
         # One after another, by the program that has looked around the highest.
         each = [jax.tree.map(lambda leaf, at=at: leaf[at : at + 1], ends) for at in range(len(places))]
-        found = [look_around.unoptimized(model, likelihood, prior, one) for one in each]
+        most = most_looks(places.shape[1])
+        found = [look_around.unoptimized(model, likelihood, prior, one, most) for one in each]
         return jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *found)
 
     ends = look(climbs.ends)
@@ -328,7 +419,7 @@ def points_near(model: Model, key: Key, tuning: Tuning, modes: Parameters) -> Pa
 def settle(
     problem: Problem, key: Key, initial: Parameters | None, num_chains: int, in_turn: bool
 ) -> tuple[Problem, Ascent]:
-    """The problem with windows fitted to where the parameters will be, and where chains start.
+    """The problem with the sums on which chains climbed, rough if they are from a table, and where chains start.
 
     Parameters
     ----------
@@ -370,14 +461,14 @@ def settle(
         given += impossible_in_words(problem.model, whole)
         remedy = "Check that the model, with parameters from the prior, can give such values. Or pass `initial`."
         fail("release", given, "positive density somewhere", remedy)
-    best = jax.tree.map(lambda leaf: jnp.asarray(np.asarray(leaf)[[np.nanargmax(climbs.heights)]]), climbs.ends)
-    top = take_entry(look_around.unoptimized(problem.model, likelihood, prior, best), 0)
+    climbs, top = end_climbs(problem.model, likelihood, prior, climbs)
     others = find_modes(problem.model, likelihood, prior, candidates, climbs, top.tuning, partial(climb, further_key))
     near = points_near.unoptimized(problem.model, about_key, top.tuning, climbs.ends)
     if isinstance(problem.model, Recentred):
         about = jax.tree.map(lambda leaf: leaf[num:], near)
         problem = replace(problem, model=rescale(problem.model, top.curvatures, about))
-        top = take_entry(look_around.unoptimized(problem.model, likelihood, prior, best), 0)
+        best = jax.tree.map(lambda leaf: leaf[None], top.parameters)
+        top = take_entry(look_around.unoptimized(problem.model, likelihood, prior, best, 1), 0)
     places = np.arange(num_chains) % num
     starts = jax.tree.map(lambda leaf: leaf[places], climbs.ends) if initial is None else initial
     # With what the warm-up fits, too, so that the program stays the same.

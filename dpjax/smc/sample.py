@@ -20,9 +20,9 @@ from dpjax.data_augmentation.parameters.kernels import HMC, EllipticalSlice, Ker
 from dpjax.data_augmentation.plan import SweepPlan, check_tuned
 from dpjax.data_augmentation.problem import Problem, augment
 from dpjax.data_augmentation.records.unknown_number import warn_of_room
-from dpjax.data_augmentation.summed_out import Likelihood, SummedOut, sum_out
+from dpjax.data_augmentation.summed_out import Likelihood, MarginalLikelihood, SummedOut, sum_out
 from dpjax.data_augmentation.summed_out.impossible import impossible_in_words
-from dpjax.data_augmentation.summed_out.likelihood import MOST_LEFT_OUT, in_words, left_out_at
+from dpjax.data_augmentation.summed_out.likelihood import MOST_LEFT_OUT, in_words, left_out_at, log_ratios
 from dpjax.diagnostics.warnings import name_stuck, warn_of_nonfinite
 from dpjax.importance import weigh_alone
 from dpjax.models.checks import check_prior_is_drawn
@@ -39,6 +39,12 @@ MOST_FOR_SLICES = 10
 
 NUM_PILOTS = 500
 """Draws from the prior, to the likeliest of which windows of whole numbers are fitted before a run."""
+
+FEW_SUMMED = 2**10
+"""Numbers of windows, of which the sums take about as long as a look at a table."""
+
+LEAST_KEPT = 0.8
+"""The least effective share of the particles of a rough table, weighed by the sums."""
 
 NUM_LOOKED_AT, MOST_ATTEMPTS = 128, 4
 """At how many draws it is measured what windows of whole numbers leave out, and how many runs are made at most."""
@@ -167,20 +173,32 @@ def run_until_sums_reach(
 ) -> tuple[dict[str, np.ndarray], Trace, float]:
     """Draws and traces, and what sums leave out of the likelihood at some draws: the run is made again if it is much.
 
-    Windows of whole numbers are then fitted to those draws; before the first run, to likely draws from the prior.
+    Windows of whole numbers are then fitted to those draws; before the first run, to likely draws from the prior. Long
+    sums are looked up in a rough table about draws from the prior, and the particles are weighed by the sums at last.
     """
+    rough = None
     if problem.plan.sums_out and problem.swept_release.is_approximate:
         given = problem.model, problem.release, problem.swept_release
-        *_, likelihood, _ = weigh_alone(key, *given, NUM_PILOTS, bar)
-        problem = replace(problem, likelihood=likelihood)
+        pilots, _, likelihood, _ = weigh_alone(key, *given, NUM_PILOTS, bar)
+        problem, rough = replace(problem, likelihood=likelihood), rough_table(problem.model, likelihood, pilots)
     for attempt in range(MOST_ATTEMPTS):
         release = problem.swept_release
         bar.say(PREPARING)
-        drawn = run(problem.model, problem.plan, *numbers, key, release, target)
+        drawn = run(problem.model, problem.plan, *numbers, key, release if rough is None else rough, target)
         bar.say("moving particles to the posterior")
         draws, trace = jax.device_get(drawn)
+        if not problem.plan.sums_out or not release.is_approximate:
+            return draws, trace, 0.0
+        if rough is not None:
+            weighed = weigh_by_sums(
+                jax.random.fold_in(key, numbers[0] + 2), problem.model, rough, release, draws, trace
+            )
+            rough = None
+            if weighed is None:
+                continue
+            draws, trace = weighed
         weights = island_log_likelihoods(trace)
-        if not problem.plan.sums_out or not release.is_approximate or not np.any(np.isfinite(weights)):
+        if not np.any(np.isfinite(weights)):
             return draws, trace, 0.0
         some = resample_some(problem.model, draws, weights)
         left_out = left_out_at(release, some)
@@ -188,6 +206,46 @@ def run_until_sums_reach(
             break
         problem = replace(problem, likelihood=sum_out(problem.model, problem.release, some))
     return draws, trace, left_out
+
+
+def rough_table(model: Model, likelihood: Likelihood, pilots: dict[str, np.ndarray]) -> MarginalLikelihood | None:
+    """The likelihood, up to a factor, by a table about draws from the prior [draw, ...]; None if sums are as fast."""
+    if not isinstance(likelihood, MarginalLikelihood) or likelihood.size <= FEW_SUMMED:
+        return None
+    return likelihood.tabulated({name: jnp.asarray(pilots[name]) for name in parameter_shapes(model)}, rough=True)
+
+
+def weigh_by_sums(
+    key: Key,
+    model: Model,
+    rough: MarginalLikelihood,
+    sums: MarginalLikelihood,
+    draws: dict[str, np.ndarray],
+    trace: Trace,
+) -> tuple[dict[str, np.ndarray], Trace] | None:
+    """The particles of a rough table [island, particle, ...], resampled by what the sums are to it, and their traces.
+
+    It is one more step of the sampler, from the one likelihood to the other. None if the particles of some island would
+    lose too much in it.
+    """
+    shape = next(iter(draws.values())).shape[:2]
+    flat = {name: jnp.asarray(draws[name].reshape(-1, *draws[name].shape[2:])) for name in parameter_shapes(model)}
+    logs = -np.asarray(log_ratios.on_host(model, rough, sums, flat), float).reshape(shape)
+    logs = np.where(np.isfinite(logs), logs, -np.inf)
+    totals = scipy.special.logsumexp(logs, axis=1, keepdims=True)
+    weights = np.exp(logs - totals)
+    if not np.all(np.isfinite(totals)) or np.any(1 / np.sum(weights**2, axis=1) < LEAST_KEPT * shape[1]):
+        return None
+    places = (np.arange(shape[1]) + np.asarray(jax.random.uniform(key, (shape[0], 1)), float)) / shape[1]
+    chosen = np.stack([np.searchsorted(np.cumsum(one), at) for one, at in zip(weights, places, strict=True)])
+    chosen = np.minimum(chosen, shape[1] - 1)
+    taken = {name: leaf[np.arange(shape[0])[:, None], chosen] for name, leaf in draws.items()}
+    increments = np.array(trace.log_increment)
+    # The last step that an island made: the first to have the factor between the two would do as well.
+    increments[np.arange(shape[0]), np.sum(np.isfinite(trace.temperature), axis=1) - 1] += totals[:, 0] - np.log(
+        shape[1]
+    )
+    return taken, trace._replace(log_increment=jnp.asarray(increments))
 
 
 def resample_some(model: Model, draws: dict[str, np.ndarray], log_weights: np.ndarray) -> Parameters:

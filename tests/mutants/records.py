@@ -311,6 +311,13 @@ MUTANTS = (
         SUMMED,
     ),
     Mutant(
+        "Rows that agree leave out as much as one of their records",
+        "data_augmentation/summed_out/likelihood.py",
+        "jnp.sum(self.weights * self.terms.left_out(self.model, parameters))",
+        "jnp.sum(self.terms.left_out(self.model, parameters))",
+        SUMMED,
+    ),
+    Mutant(
         "A window forgets what was released",
         "data_augmentation/summed_out/terms.py",
         "return lambda parameters: densities(parameters) + self.log_released",

@@ -5,6 +5,7 @@ from tests.mutants.base import Mutant
 CHUNK = ("runtime/test_chunk.py",)
 MOVES = ("data_augmentation/counts/test_moves.py",)
 SMC = ("smc/test_sample.py",)
+ROUGH = ("smc/test_rough_tables.py",)
 IMPORTANCE = ("test_importance.py",)
 
 MUTANTS = (
@@ -196,6 +197,20 @@ MUTANTS = (
         "return self.with_mechanism(temper_mechanism(self.mechanism, power))",
         "return self",
         SMC,
+    ),
+    Mutant(
+        "Particles of a rough table are weighed the wrong way round",
+        "smc/sample.py",
+        "logs = -np.asarray(log_ratios",
+        "logs = np.asarray(log_ratios",
+        ROUGH,
+    ),
+    Mutant(
+        "A climb that has stopped halfway is taken for a mode",
+        "mcmc/climb.py",
+        "return ~glance.is_mode & (glance.gain > LEAST_GAIN)",
+        "return (glance.number < 1) & (glance.gain > LEAST_GAIN)",
+        ("mcmc/test_climb.py",),
     ),
     Mutant(
         "Islands weigh the same whatever their evidence",

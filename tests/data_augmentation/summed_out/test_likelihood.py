@@ -98,6 +98,24 @@ def test_windows_that_are_too_small_on_purpose_are_reported(model, counts):
     assert np.all(np.asarray(few.left_out(model, at(3.0))) >= np.exp(left_out) * (1 - 1e-5))
 
 
+def test_records_that_agree_each_leave_out_as_much():
+    """Catches a bound for rows, in place of the records that they stand for."""
+
+    def visits(n: int, y: Any = None) -> None:
+        rate = numpyro.sample("rate", dist.Gamma(2.0, 0.1))
+        with numpyro.plate("weeks", n):
+            numpyro.sample("y", dist.Poisson(rate), obs=y)
+
+    model, rate = dpjax.from_numpyro(visits, "y"), {"rate": jnp.asarray(2.5)}
+    one, many = (
+        dpjax.marginal_likelihood(model, dpjax.LocalRelease([100] * n, dpjax.DiscreteLaplace(2.0), "y"))
+        for n in (1, 300)
+    )
+    assert len(many.weights) == 1
+    assert float(one.left_out(rate)) > 1e-3
+    np.testing.assert_allclose(many.left_out(rate), 300 * float(one.left_out(rate)), rtol=1e-4)
+
+
 def test_gradients_and_batches_are_those_of_the_sum(model, counts):
     likelihood = dpjax.marginal_likelihood(model, counts)
     step = 1e-3
