@@ -376,8 +376,15 @@ MUTANTS = (
     Mutant(
         "A chain loses its initial distribution",
         "numerics/chains.py",
-        "first = self.log_initial + seen[0]",
-        "first = jnp.zeros_like(self.log_initial) + seen[0]",
+        "first, last = log_of(initial) + seen[0],",
+        "first, last = jnp.zeros_like(initial) + seen[0],",
+        CHAINS,
+    ),
+    Mutant(
+        "Products of probabilities are taken to be enough",
+        "numerics/chains.py",
+        "lambda state: ~state[0], in_logs",
+        "lambda state: ~state[0] & False, in_logs",
         CHAINS,
     ),
     Mutant(
