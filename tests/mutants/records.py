@@ -381,6 +381,13 @@ MUTANTS = (
         CHAINS,
     ),
     Mutant(
+        "A record of latent classes has its likeliest class",
+        "models/latent_classes.py",
+        "return select_indices(self.log_weights(parameters, levels), uniforms)[0].astype(int)",
+        "return jnp.argmax(self.log_weights(parameters, levels), axis=0) + 0 * (uniforms > 2).astype(int)",
+        ("models/test_latent_classes.py",),
+    ),
+    Mutant(
         "Products of probabilities are taken to be enough",
         "numerics/chains.py",
         "lambda state: ~state[0], in_logs",
