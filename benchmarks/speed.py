@@ -30,6 +30,8 @@ BENCHMARKS = (
     "country",
     "unknown_number",
     "many_columns",
+    "margin_coverage",
+    "chains",
     "noisy_gradients",
 )
 
