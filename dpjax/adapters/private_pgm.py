@@ -96,7 +96,7 @@ def read_one(
     sizes = [columns.sizes[columns.fields.index(name)] for name in clique]
     names = [columns.level_names[name] for name in clique] if columns.level_names else None
     remedy = "Check the domain."
-    noisy = read_numbers(f"{argument}.noisy_measurement", measurement.noisy_measurement, "numbers", remedy).ravel()
+    noisy: Any = read_numbers(f"{argument}.noisy_measurement", measurement.noisy_measurement, "numbers", remedy).ravel()
     if noisy.size != np.prod(sizes):
         expected = f"{np.prod(sizes)}, one for each combination of {list(clique)}"
         fail(f"{argument}.noisy_measurement", f"{noisy.size} numbers", expected, remedy)

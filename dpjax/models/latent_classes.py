@@ -90,7 +90,8 @@ def latent_classes(
         check_positive(name, value)
     both = [jnp.asarray(value, float) for value in given.values()]
     interweaves = not any(may_underflow(jnp.atleast_1d(one)) for one in both)
-    return LatentClasses(jnp.broadcast_to(both[0], (number,)), both[1], cells, interweaves)
+    prior = jnp.broadcast_to(both[0], (number,))
+    return LatentClasses(classes=prior, level=both[1], cells=cells, interweaves=interweaves)
 
 
 class LatentClasses(OfColumns, MappedModel):

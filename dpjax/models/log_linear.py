@@ -92,7 +92,7 @@ def log_linear(
     ):
         remedy = "Pass one number, or one for each effect."
         fail("effect_prior", f"one of shape {list(given)}", f"shape [] or [{num_effects}]", remedy)
-    return LogLinear(effect_prior, cells, plan)
+    return LogLinear(prior=effect_prior, cells=cells, plan=plan)
 
 
 class LogLinear(OfColumns):

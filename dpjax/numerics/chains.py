@@ -133,7 +133,8 @@ def both_ways(initial: Array, transition: Array, log_seen: Array) -> BothWays:
     # A loop of one step at most: of a choice between branches, chains that stand side by side would take both.
     _, forward, backward = jax.lax.while_loop(lambda state: ~state[0], in_logs, (is_enough, forward, backward))
     total = log_add_up(forward[-1], axis=-1)
-    return BothWays(*(jnp.moveaxis(one, 0, 1) for one in (seen, forward, backward)), total)
+    seen, forward, backward = (jnp.moveaxis(one, 0, 1) for one in (seen, forward, backward))
+    return BothWays(seen, forward, backward, total)
 
 
 def push_scaled(logs: Array, table: Array) -> Array:
@@ -176,7 +177,8 @@ def change_of(given: tuple[Array, Array, Array], changes: tuple[Array, Array, Ar
         moves = left[..., None] * right[..., None, :]
     starts, visits = jnp.exp(onward[:, 0]), jnp.exp(forward + backward - total[:, None, None])
     slopes = jnp.where(initial > 0, starts, 0.0), jnp.where(transition > 0, moves, 0.0), visits
-    change = sum(jnp.sum(slope * move, axis=range(1, slope.ndim)) for slope, move in zip(slopes, changes, strict=True))
+    pairs = zip(slopes, changes, strict=True)
+    change = sum((jnp.sum(slope * move, axis=range(1, slope.ndim)) for slope, move in pairs), jnp.zeros_like(total))
     return total + jnp.sum(finite_largest(log_seen), axis=(1, 2)), change
 
 
