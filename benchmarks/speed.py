@@ -31,6 +31,8 @@ BENCHMARKS = (
     "unknown_number",
     "many_columns",
     "noisy_cells",
+    "margin_coverage",
+    "chains",
     "noisy_gradients",
 )
 

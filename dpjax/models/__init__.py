@@ -10,6 +10,7 @@ from dpjax.models.categorical import categorical
 from dpjax.models.checks import check_model
 from dpjax.models.dirichlet import dirichlet
 from dpjax.models.exponential import exponential
+from dpjax.models.latent_classes import latent_classes
 from dpjax.models.laws import check
 from dpjax.models.linear_regression import linear_regression
 from dpjax.models.log_linear import log_linear
@@ -47,6 +48,7 @@ __all__ = [
     "dirichlet",
     "exponential",
     "formula",
+    "latent_classes",
     "linear_regression",
     "log_linear",
     "naive_bayes",

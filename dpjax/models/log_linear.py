@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import static
-from dpjax._util.validation import check_count, describe, fail
+from dpjax._util.validation import describe, fail
 from dpjax.base import Array, Key, Model, Parameters, Records, Statistic
-from dpjax.domain import LARGEST_DOMAIN, Domain
+from dpjax.domain import Domain
+from dpjax.models.columns import OfColumns, read_domain
 from dpjax.models.distributions import accept_distributions
 from dpjax.models.priors import NormalPrior
 from dpjax.models.table_effects import Columns, EffectLayout, layout_of, order_of, tables_of
@@ -27,8 +28,6 @@ from dpjax.numerics.elimination import (
     without_table,
 )
 from dpjax.release import PrivateRelease
-from dpjax.statistics.base import check_field_name
-from dpjax.statistics.labels import read_levels
 
 __all__ = ["LogLinear", "log_linear"]
 
@@ -93,10 +92,10 @@ def log_linear(
     ):
         remedy = "Pass one number, or one for each effect."
         fail("effect_prior", f"one of shape {list(given)}", f"shape [] or [{num_effects}]", remedy)
-    return LogLinear(effect_prior, cells, plan)
+    return LogLinear(prior=effect_prior, cells=cells, plan=plan)
 
 
-class LogLinear(Model):
+class LogLinear(OfColumns):
     """A log-linear model of several columns, as `log_linear` describes it.
 
     Parameters
@@ -145,10 +144,6 @@ class LogLinear(Model):
         total = jnp.sum(flat[self.layout.places(levels)], axis=1) - log_normaliser(self.plan, weights)
         return jnp.where(jnp.all((levels >= 0) & (levels < sizes), axis=0), total, -jnp.inf)
 
-    def levels(self, records: Records) -> Array:
-        """The levels [K, n] of the columns."""
-        return jnp.stack([records[field] for field in self.cells.fields])
-
     def summarize(self, records: Records) -> Records:
         """The counts of the cells of all tables [d], and the number of records."""
         levels = self.levels(records)
@@ -195,11 +190,6 @@ class LogLinear(Model):
         nothing = [jnp.zeros(plan.shape(one), own[0].dtype) for one in plan.tables[len(own) :]]
         return plan, [*own, *nothing], order_of(released, self.cells.sizes)
 
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return self.cells.fields
-
     def margin(self, parameters: Parameters, fields: tuple[str, ...]) -> Array:
         """The probabilities [levels, ...] of all combinations of the levels of some columns, by the tree."""
         columns = tuple(map(self.cells.fields.index, fields))
@@ -208,24 +198,6 @@ class LogLinear(Model):
         own = self.weights(parameters)
         whole = margins(plan, [*own, jnp.zeros(plan.shape(sorted(columns)), own[0].dtype)])[-1]
         return jnp.transpose(whole, [sorted(columns).index(column) for column in columns])
-
-    def unreleased(self, release: PrivateRelease) -> tuple[str, ...]:
-        """The columns that no released table has, so that their effects are those of the prior."""
-        tables = None if release.summed is None else tables_of(release.summed.statistic, self.cells)
-        if tables is None:
-            return ()
-        seen = {self.cells.fields[column] for table in tables for column in table} | set(release.fields)
-        return tuple(name for name in self.cells.fields if name not in seen)
-
-    @property
-    def support(self) -> Domain | None:
-        """Every possible record, unless there are too many."""
-        return self.cells if self.cells.num_cells <= LARGEST_DOMAIN else None
-
-    @property
-    def level_names(self) -> dict[str, tuple[str, ...]]:
-        """The names of the levels by field."""
-        return self.cells.level_names
 
     def entry_labels(self, level_names: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[tuple[str, ...], ...]]:
         """The columns of each effect, with the numbers of their contrasts."""
@@ -236,31 +208,6 @@ class LogLinear(Model):
                 pairs = zip(term, contrast, strict=True)
                 names.append(":".join(f"{self.cells.fields[column]}.{number + 1}" for column, number in pairs))
         return {"effects": (tuple(names),)}
-
-
-def read_domain(domain: Any) -> Domain:
-    """The columns, or an error unless each has a name and two or more levels."""
-    expected, remedy = "columns by name, each with its levels", "Pass such as {'sex': ['female', 'male'], 'age': 5}."
-    if isinstance(domain, Domain):
-        if domain.possible is not None or domain.numbers is not None or domain.lists is not None:
-            fail("domain", "one whose combinations of levels are not all possible, or have numbers", expected, remedy)
-        domain = dict(zip(domain.fields, domain.levels or domain.sizes, strict=True))
-    if not isinstance(domain, Mapping):
-        fail("domain", describe(domain), expected, remedy, error=TypeError)
-    if not domain:
-        fail("domain", "no columns", expected, remedy)
-    fields, names, sizes = [], [], []
-    for field, levels in domain.items():
-        fields.append(check_field_name(field, "domain"))
-        if isinstance(levels, (str, bytes)) or not isinstance(levels, (Sequence, int, np.integer)):
-            fail(f"domain[{field!r}]", describe(levels), "a number of levels, or their names", remedy, error=TypeError)
-        if isinstance(levels, Sequence):
-            names.append(tuple(map(str, levels)))
-        sizes.append(len(levels) if isinstance(levels, Sequence) else levels)
-        check_count(f"domain[{field!r}]", sizes[-1], "A column has at least two levels.", least=2)
-    # Columns without names get the numbers of their levels, if others have names.
-    listed = [of if isinstance(of, Sequence) else tuple(map(str, range(of))) for of in domain.values()]
-    return Domain(tuple(fields), tuple(map(int, sizes)), read_levels(listed) if names else None)
 
 
 def read_tables(tables: Any, domain: Domain) -> tuple[Columns, ...]:

@@ -110,8 +110,9 @@ class Margins:
         Raises
         ------
         TypeError, ValueError
-            If the model is neither `dpjax.models.log_linear` nor `dpjax.models.categorical` with fields, or has no such
-            columns. If the margin of these columns would need a table of more than 2²⁴ entries.
+            If the model is not `dpjax.models.log_linear`, `dpjax.models.latent_classes` or `dpjax.models.categorical`
+            with fields, or has no such columns. If the margin of these columns would need a table of more than 2²⁴
+            entries.
 
         Examples
         --------
@@ -144,7 +145,7 @@ def margins_at(model: Any, fields: tuple[str, ...], draws: Parameters) -> Array:
 def check_columns(model: Any, fields: tuple[Any, ...], given: tuple[Any, ...]) -> tuple[str, ...]:
     """The columns of a margin, or an error unless the model has each of them."""
     if not isinstance(model, HasMargins):
-        expected = "dpjax.models.log_linear, or dpjax.models.categorical with fields"
+        expected = "dpjax.models.log_linear or latent_classes, or dpjax.models.categorical with fields"
         fail("model", name_of(model), expected, "Their columns have names.", error=TypeError)
     known, columns = model.columns, (*fields, *given)
     for column in columns:

@@ -8,6 +8,7 @@ import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -42,6 +43,12 @@ def opendp(name: str, **arguments: Any) -> str:
     return json.dumps({"__function__": name, "__kwargs__": arguments})
 
 
+def datavector(table: Any) -> Any:
+    """The query of private-pgm that is the whole table."""
+    return table
+
+
+TABLE = SimpleNamespace(noisy_measurement=[7.0, 5.0], clique=("a",), stddev=2.0, query=datavector)
 LOGISTIC = {"model": "LogisticRegressionDP", "coeff": [0.5, -1.0], "eps": 1.0, "gamma": 1.0}
 LOGISTIC["perturbation.method"] = "objective"
 MEASUREMENT = opendp("make_randomized_response_bool", prob=0.75)
@@ -265,6 +272,12 @@ OWN: dict[str, dict[str, Any]] = {
     "dpjax.adapters.pipelinedp.centred_sum": {"mean": 0.5, "count": 3.0},
     "dpjax.adapters.pipelinedp.noise_of": {"epsilon": 1.0},
     "dpjax.adapters.pipelinedp.read_mean": {"mean": 0.5, "n": 100},
+    "dpjax.adapters.private_pgm.read_linear_measurements": {
+        "measurements": [TABLE],
+        "domain": {"a": 2},
+        "n": 12,
+        "mechanism": dpjax.Gaussian,
+    },
     "dpjax.adapters.tumult.mechanism_from_tumult": {"noise": {"mechanism": "LAPLACE", "noise_parameter": 1.0}},
     "dpjax.adapters.tumult.read_quantile": {"low": 0.0, "high": 1.0, "epsilon": 1.0},
     "dpjax.coupling.common_uniform": dict.fromkeys(("uniform", "log_p", "log_q"), np.array(0.5)),
@@ -306,6 +319,7 @@ OWN: dict[str, dict[str, Any]] = {
         "coef_prior": dpjax.models.NormalPrior(np.zeros(3), np.ones(3)),
         "noise_variance": 1.0,
     },
+    "dpjax.models.latent_classes": {"domain": {"a": 2, "b": 3}, "classes": 2},
     "dpjax.models.log_linear": {"domain": {"a": 2, "b": 3}, "tables": [("a", "b")]},
     "dpjax.models.naive_bayes": {"class_concentration": VECTOR, "feature_concentration": np.ones((2, 2, 2))},
     "dpjax.models.normal": {"mean_prior": dpjax.models.NormalPrior(0.0, 1.0), "variance": 1.0},

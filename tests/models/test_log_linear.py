@@ -142,6 +142,21 @@ def test_records_counts_and_the_normal_sum_agree() -> None:
             assert abs(columns[other].std() / columns[0].std() - 1) < 0.1, (place, other)
 
 
+@pytest.mark.x64
+def test_counts_and_the_normal_sum_agree_on_a_million_people() -> None:
+    """Covariances of sums of a million lose digits that those of a thousand have, and counts have long ways to go."""
+    rng = np.random.default_rng(12)
+    counts = rng.multinomial(10**6, [0.3, 0.1, 0.05, 0.15, 0.1, 0.05, 0.05, 0.2])
+    release = release_of(counts @ contributions() + np.rint(rng.normal(0, 8.0, 10)), 10**6, 8.0)
+    run = {"num_warmup": 300, "num_samples": 600, "progress": False}
+    ways = [{"imputation": dpjax.counts()}, {"likelihood": dpjax.normal_sum()}]
+    exact, normal = (dpjax.sample(jax.random.key(9), MODEL, release, **run, **way).draws["effects"] for way in ways)
+    for place in range(5):
+        error = np.hypot(*(diagnostics.mcse_mean(draws[..., place]) for draws in (exact, normal)))
+        assert abs(exact[..., place].mean() - normal[..., place].mean()) < 4 * error, place
+        assert abs(normal[..., place].std() / exact[..., place].std() - 1) < 0.15, place
+
+
 def test_the_joint_law_is_invariant() -> None:
     """Perfect starts: effects keep their prior, and the implied noise its law; no oracle has twelve records."""
     replicates = perfect_start.run(jax.random.key(11), MODEL, release_of(VALUE, 12), dpjax.imwg(), num_chains=3_000)

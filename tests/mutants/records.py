@@ -383,8 +383,22 @@ MUTANTS = (
     Mutant(
         "A chain loses its initial distribution",
         "numerics/chains.py",
-        "first = self.log_initial + seen[0]",
-        "first = jnp.zeros_like(self.log_initial) + seen[0]",
+        "first, last = log_of(initial) + seen[0],",
+        "first, last = jnp.zeros_like(initial) + seen[0],",
+        CHAINS,
+    ),
+    Mutant(
+        "A record of latent classes has its likeliest class",
+        "models/latent_classes.py",
+        "return select_indices(self.log_weights(parameters, levels), uniforms)[0].astype(int)",
+        "return jnp.argmax(self.log_weights(parameters, levels), axis=0) + 0 * (uniforms > 2).astype(int)",
+        ("models/test_latent_classes.py",),
+    ),
+    Mutant(
+        "Products of probabilities are taken to be enough",
+        "numerics/chains.py",
+        "lambda state: ~state[0], in_logs",
+        "lambda state: ~state[0] & False, in_logs",
         CHAINS,
     ),
     Mutant(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpjax.numerics.chains import HiddenNormals, HiddenStates, log_of
+from dpjax.numerics.chains import HiddenNormals, HiddenStates, both_ways
 
 NUM_DRAWS = 40_000
 
@@ -34,7 +34,7 @@ def enumerate_paths(initial: np.ndarray, transition: np.ndarray, seen: np.ndarra
 
 
 def chain_of(initial: np.ndarray, transition: np.ndarray) -> HiddenStates:
-    return HiddenStates(log_of(jnp.asarray(initial)[None]), log_of(jnp.asarray(transition)[None]), jnp.arange(3)[None])
+    return HiddenStates(jnp.asarray(initial)[None], jnp.asarray(transition)[None], jnp.arange(3)[None])
 
 
 def frequencies(drawn: np.ndarray) -> np.ndarray:
@@ -68,12 +68,12 @@ def test_draws_from_forward_weights_or_without_a_start_are_noticed():
     initial, transition, seen = tables(1, seed=1)
     chain, log_seen = chain_of(initial, transition), jnp.log(jnp.asarray(seen))
     paths = enumerate_paths(initial, transition, seen[0])
-    forward = np.asarray(chain._forward(log_seen))[:, 0]
+    forward = np.asarray(both_ways(chain.initial, chain.transition, log_seen).forward)[0]
     rng = np.random.default_rng(3)
     weights = np.exp(forward) / np.exp(forward).sum(axis=1, keepdims=True)
     wrong = np.stack([rng.choice(3, NUM_DRAWS, p=one / one.sum()) for one in weights.astype(float)], axis=1)
     assert misfit(wrong, paths) > 20
-    no_start = chain._replace(log_initial=jnp.zeros_like(chain.log_initial))
+    no_start = chain._replace(initial=jnp.ones_like(chain.initial))
     assert abs(float(no_start.log_density(log_seen)[0]) - np.log(sum(paths.values()))) > 0.1
 
 
@@ -82,7 +82,7 @@ def test_impossible_states_have_finite_slopes():
 
     def log_density(leave: jax.Array) -> jax.Array:
         transition = jnp.stack([jnp.stack([1 - leave, leave]), jnp.array([0.0, 1.0])])
-        chain = HiddenStates(log_of(jnp.array([[1.0, 0.0]])), log_of(transition)[None, None], jnp.arange(2)[None])
+        chain = HiddenStates(jnp.array([[1.0, 0.0]]), transition[None, None], jnp.arange(2)[None])
         return chain.log_density(jnp.log(jnp.array([[[0.9, 0.1], [0.2, 0.8], [0.1, 0.9]]])))[0]
 
     value, slope = jax.value_and_grad(log_density)(jnp.array(0.3))
@@ -93,6 +93,66 @@ def test_impossible_states_have_finite_slopes():
 
     np.testing.assert_allclose(value, by_hand(0.3), rtol=1e-6)
     np.testing.assert_allclose(slope, (by_hand(0.3 + 1e-5) - by_hand(0.3 - 1e-5)) / 2e-5, rtol=1e-4)
+
+
+RARE = 1e-36
+
+
+def test_what_scaled_probabilities_lose_is_summed_in_logarithms():
+    """Catches paths that vanish beside the likeliest, until what is seen later rules all others out.
+
+    The state moves up by steps of probability 1e-36. In float32 all but the first state vanish beside it, and in
+    float64 all but the first eight. What is seen of the last time needs the last state.
+    """
+    number = 20
+    table = np.diag(np.full(number, 1 - RARE)) + np.diag(np.full(number - 1, RARE), 1)
+    table[-1, -1] = 1.0
+    seen = np.zeros((1, number, number))
+    seen[0, -1, :-1] = -np.inf
+    initial = jnp.eye(number)[:1]
+
+    def log_density(rate: jax.Array) -> jax.Array:
+        chain = HiddenStates(initial, rate * jnp.asarray(table)[None, None], jnp.arange(number)[None])
+        return chain.log_density(jnp.asarray(seen))[0]
+
+    with jax.numpy_dtype_promotion("standard"):
+        value, slope = jax.jit(jax.value_and_grad(log_density))(jnp.ones(()))
+        both = jax.vmap(log_density)(jnp.ones(2))
+    # There is one path: it moves each time.
+    np.testing.assert_allclose(value, (number - 1) * np.log(RARE), rtol=1e-5)
+    np.testing.assert_allclose(both, value, rtol=1e-6)
+    assert np.isfinite(slope)
+    drawn = HiddenStates(initial, jnp.asarray(table)[None, None], jnp.arange(number)[None]).draw(
+        jax.random.key(1), jnp.asarray(seen)
+    )
+    np.testing.assert_array_equal(np.asarray(drawn)[0], np.arange(number))
+
+
+@pytest.mark.parametrize("times", [1, 3], ids=["one table", "a table a time"])
+def test_slopes_of_states_are_those_of_enumeration(times):
+    """Catches moves counted between the wrong times, and slopes of rows that share a table or a start."""
+    initial, transition, seen = tables(times, seed=5)
+    rng = np.random.default_rng(6)
+    along = rng.normal(size=initial.shape), rng.normal(size=transition.shape), rng.normal(size=seen.shape)
+
+    def by_hand(step: float) -> np.ndarray:
+        at = initial + step * along[0], transition * (1 + step * along[1]), seen * np.exp(step * along[2])
+        return np.array([np.log(sum(enumerate_paths(at[0], at[1], one).values())) for one in at[2]])
+
+    def log_density(step: jax.Array) -> jax.Array:
+        at = jnp.asarray(initial + 0.0) + step * along[0], jnp.asarray(transition) * (1 + step * along[1])
+        return chain_of(*at).log_density(jnp.log(jnp.asarray(seen)) + step * along[2])
+
+    with jax.numpy_dtype_promotion("standard"):
+        _, forth = jax.jvp(log_density, (jnp.zeros(()),), (jnp.ones(()),))
+        back = jax.jacrev(log_density)(jnp.zeros(()))
+        second = jax.jvp(jax.grad(lambda step: jnp.sum(log_density(step))), (jnp.zeros(()),), (jnp.ones(()),))[1]
+    expected = (by_hand(1e-5) - by_hand(-1e-5)) / 2e-5
+    np.testing.assert_allclose(forth, expected, rtol=1e-4)
+    np.testing.assert_allclose(back, expected, rtol=1e-4)
+    np.testing.assert_allclose(
+        second, np.sum(by_hand(1e-3) + by_hand(-1e-3) - 2 * by_hand(0.0)) / 1e-6, rtol=1e-2, atol=1e-3
+    )
 
 
 T = 6

@@ -23,6 +23,7 @@ def posterior_of(model: dpjax.Model) -> Posterior:
 
 MODELS = {
     "log-linear": models.log_linear(PEOPLE, [("sex", "age")]),
+    "latent classes": models.latent_classes(PEOPLE, 2),
     "categorical": models.categorical(1.0, (2, 3, 2), fields=list(PEOPLE)),
 }
 

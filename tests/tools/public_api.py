@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any, Unpack, get_args, get_origin
 
 import dpjax
-from dpjax.adapters import census, diffprivlib, dppack, opendp, pageviews, pipelinedp, tumult
+from dpjax.adapters import census, diffprivlib, dppack, opendp, pageviews, pipelinedp, private_pgm, tumult
 from dpjax.private import accounting, events, noise
 
 FILE = Path(__file__).parents[1] / "public_api.txt"
@@ -21,6 +21,7 @@ MODULES = {
     "dpjax.adapters.opendp": opendp,
     "dpjax.adapters.pageviews": pageviews,
     "dpjax.adapters.pipelinedp": pipelinedp,
+    "dpjax.adapters.private_pgm": private_pgm,
     "dpjax.adapters.tumult": tumult,
     "dpjax.coupling": dpjax.coupling,
     "dpjax.coupling.theory": dpjax.coupling.theory,

@@ -12,7 +12,7 @@ from dpjax._util.spelling import NamesArguments
 from dpjax._util.validation import check_array, check_count, fail, is_traced, read_numbers
 from dpjax.adapters.numpyro.trace import SiteLayout, draw, trace_statements, unwrap
 from dpjax.base import Array, Key
-from dpjax.numerics.chains import HiddenNormals, HiddenStates, log_of
+from dpjax.numerics.chains import HiddenNormals, HiddenStates
 
 __all__ = ["MarkovChain", "NormalChain", "chain_of", "is_chain"]
 
@@ -112,7 +112,7 @@ class MarkovChain(Chain):
         """See `Chain`."""
         initial = self.initial.reshape(-1, self.initial.shape[-1])
         transition = self.transition.reshape(-1, *self.transition.shape[-3:])
-        return HiddenStates(log_of(initial), log_of(transition), jnp.asarray(self.values)[None])
+        return HiddenStates(initial, transition, jnp.asarray(self.values)[None])
 
     def _unseen(self, number: int) -> tuple[Array]:
         """See `Chain`."""

@@ -31,16 +31,19 @@ class ChainField(Terms):
         What was released.
     field
         The name of the field.
+    work
+        How many numbers are added up for each of its numbers.
     """
 
     known: Records
     release: Microdata
     field: str = static()
+    work: int = static()
 
     @property
     def size(self) -> int:
-        """The numbers at all times."""
-        return int(self.known[self.field].size)
+        """The numbers that are added up at all times."""
+        return int(self.known[self.field].size) * self.work
 
     def build(self, model: Model) -> Callable[[Parameters], Array]:
         """See `Terms`."""

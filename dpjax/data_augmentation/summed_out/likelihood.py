@@ -32,7 +32,7 @@ from dpjax.data_augmentation.summed_out.within import fields_within, hold_within
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters
 from dpjax.models.programs import as_number, jit_model
-from dpjax.models.simulation import draw_parameters, draw_position
+from dpjax.models.simulation import draw_parameters, draw_position, parameter_shapes
 from dpjax.models.within import KnownWithin
 from dpjax.numerics import leading_size, take_entry
 from dpjax.release import Microdata, PrivateRelease
@@ -437,7 +437,8 @@ def make_terms(
         values = reduce(cross, groups) if groups else {}
         return finish(Listed(known, values, release.log_densities_of_support(values).T))
     if model.has("chain_field"):
-        return finish(ChainField(known, release, next(iter(others))))
+        work = jax.eval_shape(model.chain_field, parameter_shapes(model)).work
+        return finish(ChainField(known, release, next(iter(others)), work))
     if model.count_field not in others:
         return NormalFields(known, release, tuple(others))
     (name,) = others
