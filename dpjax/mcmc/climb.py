@@ -5,8 +5,8 @@ curvature then says how much of each effect the data know, and by that on which 
 
 Chains climb separately, each from the best of some draws from the prior, so that different chains find different modes.
 From prior draws themselves the first trajectories would be hundreds of gradients long. If sums are large and can be
-tabulated, the climbs are made on a rough table. Climbs that have not ended are ended by Newton's steps: a whitening
-from halfway is of no use, and windows that reach as far as its draws are a hundred times too long.
+tabulated, the climbs are made on a rough table. Climbs that have not ended are ended by Newton's steps. Windows that
+reach as far as draws about a place halfway would be a hundred times too long.
 """
 
 from collections.abc import Callable
@@ -109,7 +109,7 @@ class Glance(NamedTuple):
     Attributes
     ----------
     place
-        Where it is [p], in the coordinates of the prior's whitening.
+        The place [p], in the coordinates of the prior's whitening.
     height
         The log-density [] there.
     curvature

@@ -132,7 +132,7 @@ class Survey:
         Returns
         -------
         PopulationMeans
-            With ``draws`` [chain, draw] or [chain, draw, group], and a ``summary()``. Of the family ``"binomial"`` it
+            With ``draws`` [chain, draw] or [chain, draw, group], and a ``summary()``. For the family ``"binomial"`` it
             is the average share of successes.
 
         Raises

@@ -55,7 +55,7 @@ class Likelihood(PyTree, abstract=True):
 
     @property
     def functions(self) -> dict[str, Callable[..., Any]]:
-        """The functions of a user's own that it consists of, by the argument's name: runs are told apart by them."""
+        """The functions of a user's own that it consists of, by the argument's name: runs differ if they do."""
         return {}
 
     def check_is_of(self, model: Model, release: PrivateRelease) -> None:

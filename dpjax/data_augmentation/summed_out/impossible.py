@@ -18,7 +18,7 @@ NUM_DRAWS, SHOWN = 64, 4
 def impossible_in_words(model: Model, likelihood: Likelihood | PrivateRelease) -> str:
     """The places of records that are impossible at all of some draws from the prior, for an error; else nothing.
 
-    Where records are imputed, it is not known of single ones.
+    If records are imputed, it is not known of single ones.
     """
     if not isinstance(likelihood, MarginalLikelihood) or isinstance(likelihood.terms, GroupedTerms):
         return ""
