@@ -127,14 +127,16 @@ class Quotient(Mechanism):
         pairs = noise_and_value(self.numerator.scale, value * n), noise_and_value(self.denominator.scale, np.array(n))
         return min(pairs, key=lambda pair: pair[0] / max(pair[1], 1.0))
 
+    def _scales(self, dtype: Any) -> list[Array]:
+        """The scales of the noise of numerators [k] and of denominators [k]."""
+        noises = self.numerator, self.denominator
+        return [jnp.broadcast_to(jnp.asarray(noise.scale, dtype), (self.size,)) for noise in noises]
+
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-density [] of the quotients [k] given the sums [2 k]."""
         quotients, sums = as_floating(value), as_floating(statistic)
         top, bottom = sums[: self.size], sums[self.size :]
-        scales = [
-            jnp.broadcast_to(jnp.asarray(noise.scale, quotients.dtype), (self.size,))
-            for noise in (self.numerator, self.denominator)
-        ]
+        scales = self._scales(quotients.dtype)
         density = DENSITIES[type(self.numerator), type(self.denominator)]
         return jnp.sum(jax.vmap(density)(quotients, top, bottom, *scales))
 
@@ -251,10 +253,7 @@ class WholeQuotient(Quotient):
     def log_density(self, value: Array, statistic: Array) -> Array:
         """The log-probability [] of the fractions [2 k] given the sums [2 k]."""
         fractions, sums = as_floating(value), as_floating(statistic)
-        scales = [
-            jnp.broadcast_to(jnp.asarray(noise.scale, sums.dtype), (self.size,))
-            for noise in (self.numerator, self.denominator)
-        ]
+        scales = self._scales(sums.dtype)
         split = (leaf[at] for leaf in (fractions, sums) for at in (slice(self.size), slice(self.size, None)))
         return jnp.sum(jax.vmap(self._of_one)(*split, *scales))
 
