@@ -241,10 +241,9 @@ def weigh_by_sums(
     chosen = np.minimum(chosen, shape[1] - 1)
     taken = {name: leaf[np.arange(shape[0])[:, None], chosen] for name, leaf in draws.items()}
     increments = np.array(trace.log_increment)
-    # The last step that an island made: the first to have the factor between the two would do as well.
-    increments[np.arange(shape[0]), np.sum(np.isfinite(trace.temperature), axis=1) - 1] += totals[:, 0] - np.log(
-        shape[1]
-    )
+    # The factor between the two likelihoods belongs to the evidence: it is added to the last step of each island.
+    last = np.sum(np.isfinite(trace.temperature), axis=1) - 1
+    increments[np.arange(shape[0]), last] += totals[:, 0] - np.log(shape[1])
     return taken, trace._replace(log_increment=jnp.asarray(increments))
 
 
