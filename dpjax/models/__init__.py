@@ -10,6 +10,7 @@ from dpjax.models.categorical import categorical
 from dpjax.models.checks import check_model
 from dpjax.models.dirichlet import dirichlet
 from dpjax.models.exponential import exponential
+from dpjax.models.hyper_dirichlet import hyper_dirichlet
 from dpjax.models.latent_classes import latent_classes
 from dpjax.models.laws import check
 from dpjax.models.linear_regression import linear_regression
@@ -48,6 +49,7 @@ __all__ = [
     "dirichlet",
     "exponential",
     "formula",
+    "hyper_dirichlet",
     "latent_classes",
     "linear_regression",
     "log_linear",

@@ -9,12 +9,12 @@ import numpy as np
 from dpjax._util.validation import check_count, describe, fail
 from dpjax.base import Array, Model, Records
 from dpjax.domain import LARGEST_DOMAIN, Domain
-from dpjax.models.table_effects import tables_of
+from dpjax.models.table_effects import Columns, tables_of
 from dpjax.release import PrivateRelease
 from dpjax.statistics.base import check_field_name
 from dpjax.statistics.labels import read_levels
 
-__all__ = ["OfColumns", "read_domain"]
+__all__ = ["OfColumns", "read_domain", "read_tables"]
 
 
 class OfColumns(Model, abstract=True):
@@ -73,3 +73,24 @@ def read_domain(domain: Any) -> Domain:
     # Columns without names get the numbers of their levels, if others have names.
     listed = [of if isinstance(of, Sequence) else tuple(map(str, range(of))) for of in domain.values()]
     return Domain(tuple(fields), tuple(map(int, sizes)), read_levels(listed) if names else None)
+
+
+def read_tables(tables: Any, domain: Domain) -> tuple[Columns, ...]:
+    """The columns of each table by their places, increasing; or an error unless they are columns of the domain."""
+    expected = f"lists of some of the columns {list(domain.fields)}"
+    remedy = "Pass such as [('sex', 'income'), ('age', 'income')]."
+    if isinstance(tables, (str, bytes)) or not isinstance(tables, Sequence):
+        fail("tables", describe(tables), expected, remedy, error=TypeError)
+    if not tables:
+        fail("tables", "no tables", expected, remedy)
+    found = []
+    for place, table in enumerate(tables):
+        names = (table,) if isinstance(table, str) else table
+        if not isinstance(names, Sequence):
+            fail(f"tables[{place}]", describe(table), expected, remedy, error=TypeError)
+        if unknown := [name for name in names if name not in domain.fields]:
+            fail(f"tables[{place}]", f"the columns {unknown}", expected, remedy)
+        if not names or len(set(names)) != len(names):
+            fail(f"tables[{place}]", f"the columns {list(names)}", "one column or more, each once", remedy)
+        found.append(tuple(sorted(map(domain.fields.index, names))))
+    return tuple(found)

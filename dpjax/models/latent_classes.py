@@ -1,8 +1,6 @@
 """Latent classes: records of several columns that are independent given a class, which nobody sees."""
 
 from collections.abc import Mapping, Sequence
-from math import prod
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -15,14 +13,13 @@ from dpjax._util.validation import check_count, check_positive, fail
 from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
 from dpjax.domain import Domain
 from dpjax.models.arguments import as_array
-from dpjax.models.bijections import SIMPLEX, Bijection, MappedModel
-from dpjax.models.columns import OfColumns, read_domain
+from dpjax.models.columns import read_domain
 from dpjax.models.distributions import accept_distributions
+from dpjax.models.of_tables import OfProbabilities
 from dpjax.models.priors import may_underflow
 from dpjax.numerics.cells import all_edges, cell_edges, cells_at, count_cells, uniforms_within
-from dpjax.numerics.dirichlet import dirichlet_log_density
-from dpjax.numerics.elimination import MOST_ENTRIES
-from dpjax.numerics.gamma import draw_log_gamma
+from dpjax.numerics.dirichlet import draw_dirichlets, share_features
+from dpjax.numerics.elimination import Elimination, plan_elimination
 from dpjax.numerics.scores import UNIFORM_SCORES
 from dpjax.numerics.selection import select_indices
 
@@ -94,7 +91,7 @@ def latent_classes(
     return LatentClasses(classes=prior, level=both[1], cells=cells, interweaves=interweaves)
 
 
-class LatentClasses(OfColumns, MappedModel):
+class LatentClasses(OfProbabilities):
     """A mixture of products, as `latent_classes` describes it.
 
     Parameters
@@ -125,18 +122,16 @@ class LatentClasses(OfColumns, MappedModel):
         rows = {name: jnp.full((len(self.classes), size), self.level) for name, size in self.sizes.items()}
         return {SHARES: self.classes, **rows}
 
-    def sample_prior(self, key: Key) -> Parameters:
-        """A draw from the prior."""
-        return draw_dirichlets(key, self.concentrations)
+    @property
+    def plan(self) -> Elimination:
+        """A table of each column and the class, which is a hidden column, and one of the class alone."""
+        hidden = len(self.cells.sizes)
+        pairs = ((column, hidden) for column in range(hidden))
+        return plan_elimination((*self.cells.sizes, len(self.classes)), ((hidden,), *pairs))
 
-    def log_prior(self, parameters: Parameters) -> Array:
-        """The log-density [] of the prior."""
-        rows = self.concentrations.items()
-        return sum((jnp.sum(dirichlet_log_density(one, parameters[name])) for name, one in rows), jnp.zeros(()))
-
-    def sample_records(self, key: Key, parameters: Parameters, n: int) -> Records:
-        """Records drawn given the parameters."""
-        return self.records_at(parameters, jax.random.uniform(key, (1 + len(self.sizes), n), float))
+    def weights(self, parameters: Parameters) -> list[Array]:
+        """The log-probabilities of the classes and of the levels, of which none is below that of the smallest float."""
+        return [share_features(parameters[name])[0].T for name in (SHARES, *self.sizes)]
 
     def log_density(self, parameters: Parameters, records: Records) -> Array:
         """The log-probability of each record [n]."""
@@ -173,10 +168,6 @@ class LatentClasses(OfColumns, MappedModel):
         forms = tuple((field, "a uniform within its cell, given a class drawn anew") for field in self.cells.fields)
         return NonCentred(self.noise_of, self.records_at, scores=UNIFORM_SCORES, forms=forms)
 
-    def has(self, member: str) -> bool:
-        """Whether records have noise, too, as no probability underflows."""
-        return super().has(member) and (member != "noncentred" or self.interweaves)
-
     def records_at(self, parameters: Parameters, noise: Array) -> Records:
         """The records whose cells contain these uniforms [1 + K, n]."""
         classes = cells_at(noise[0], cell_edges(parameters[SHARES]))
@@ -199,23 +190,6 @@ class LatentClasses(OfColumns, MappedModel):
             upper.append(rows[classes, own + 1])
         return uniforms_within(within_key, jnp.stack(lower), jnp.stack(upper))
 
-    def margin(self, parameters: Parameters, fields: tuple[str, ...]) -> Array:
-        """The probabilities [levels, ...] of all combinations of the levels of some columns."""
-        sizes = [self.sizes[f"{field}_given_class"] for field in fields]
-        if prod(sizes) > MOST_ENTRIES:
-            remedy = "Pass fewer columns."
-            fail("fields", f"a margin of {prod(sizes):,} entries", f"at most {MOST_ENTRIES:,} entries", remedy)
-        table = parameters[SHARES]
-        for field in fields:
-            rows = parameters[f"{field}_given_class"]
-            table = table[..., None] * rows.reshape(len(rows), *[1] * (table.ndim - 1), -1)
-        return jnp.sum(table, axis=0)
-
-    @property
-    def bijections(self) -> dict[str, Bijection]:
-        """The log-ratios of the probabilities."""
-        return dict.fromkeys([SHARES, *self.sizes], SIMPLEX)
-
     def entry_labels(self, level_names: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[tuple[str, ...], ...]]:
         """The numbers of the classes, and the names of the levels."""
         classes = tuple(map(str, range(len(self.classes))))
@@ -226,11 +200,3 @@ class LatentClasses(OfColumns, MappedModel):
     def describe(self) -> str:
         """As of any model, and what the symmetry of the classes means for its draws."""
         return f"{super().describe()}\n{SYMMETRIC}"
-
-
-def draw_dirichlets(key: Key, shapes: Parameters) -> Parameters:
-    """Independent Dirichlet draws along the last axis of each array of concentrations, by one call."""
-    flat = draw_log_gamma(key, jnp.concatenate([one.ravel() for one in shapes.values()]))
-    ends = np.cumsum([one.size for one in shapes.values()])[:-1]
-    pieces: Any = zip(shapes.items(), jnp.split(flat, ends), strict=True)
-    return {name: jax.nn.softmax(piece.reshape(one.shape), axis=-1) for (name, one), piece in pieces}

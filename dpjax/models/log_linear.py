@@ -1,32 +1,20 @@
 """Records of many columns, with effects of the tables that some of the columns form: log-linear models."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import static
 from dpjax._util.validation import describe, fail
-from dpjax.base import Array, Key, Model, Parameters, Records, Statistic
+from dpjax.base import Array, Key, Model, Parameters
 from dpjax.domain import Domain
-from dpjax.models.columns import OfColumns, read_domain
+from dpjax.models.columns import read_domain, read_tables
 from dpjax.models.distributions import accept_distributions
+from dpjax.models.of_tables import OfSeenTables, check_size
 from dpjax.models.priors import NormalPrior
-from dpjax.models.table_effects import Columns, EffectLayout, layout_of, order_of, tables_of
+from dpjax.models.table_effects import EffectLayout, layout_of
 from dpjax.models.table_starts import starts_at_tables
-from dpjax.numerics.cells import count_cells
-from dpjax.numerics.elimination import (
-    MOST_ENTRIES,
-    Elimination,
-    cell_moments,
-    draw_levels,
-    log_normaliser,
-    margins,
-    plan_elimination,
-    without_table,
-)
+from dpjax.numerics.elimination import Elimination, log_normaliser, plan_elimination
 from dpjax.release import PrivateRelease
 
 __all__ = ["LogLinear", "log_linear"]
@@ -95,7 +83,7 @@ def log_linear(
     return LogLinear(prior=effect_prior, cells=cells, plan=plan)
 
 
-class LogLinear(OfColumns):
+class LogLinear(OfSeenTables):
     """A log-linear model of several columns, as `log_linear` describes it.
 
     Parameters
@@ -129,75 +117,13 @@ class LogLinear(OfColumns):
         """The log-weights θ_C of each table."""
         return self.layout.weights(parameters["effects"])
 
-    def sample_records(self, key: Key, parameters: Parameters, n: int) -> Records:
-        """Records drawn given the parameters, column by column along the tree."""
-        uniforms = jax.random.uniform(key, (len(self.cells.sizes), n), float)
-        levels = draw_levels(self.plan, self.weights(parameters), uniforms)
-        return dict(zip(self.cells.fields, levels, strict=True))
-
-    def log_density(self, parameters: Parameters, records: Records) -> Array:
-        """The log-probability of each record [n]."""
-        weights = self.weights(parameters)
-        levels = self.levels(records)
-        sizes = np.asarray(self.cells.sizes)[:, None]
-        flat = jnp.concatenate([one.ravel() for one in weights])
-        total = jnp.sum(flat[self.layout.places(levels)], axis=1) - log_normaliser(self.plan, weights)
-        return jnp.where(jnp.all((levels >= 0) & (levels < sizes), axis=0), total, -jnp.inf)
-
-    def summarize(self, records: Records) -> Records:
-        """The counts of the cells of all tables [d], and the number of records."""
-        levels = self.levels(records)
-        counts = count_cells(self.layout.places(levels), self.layout.num_cells)
-        return {"counts": counts, "number": jnp.asarray(levels.shape[1], float)}
-
-    def log_likelihood(self, parameters: Parameters, summary: Records) -> Array:
-        """The log-probability [] of all records."""
-        weights = self.weights(parameters)
-        flat = jnp.concatenate([one.ravel() for one in weights])
-        return jnp.sum(summary["counts"] * flat) - summary["number"] * log_normaliser(self.plan, weights)
+    def log_total(self, parameters: Parameters) -> Array:
+        """The logarithm [] of the sum of the weights of all combinations of levels."""
+        return log_normaliser(self.plan, self.weights(parameters))
 
     def first_parameters(self, key: Key, release: PrivateRelease, num_chains: int) -> Parameters | None:
         """Effects [chain, k] near the released tables; None if no tables of these columns were released."""
         return starts_at_tables(self, key, release, num_chains)
-
-    def statistic_moments(self, parameters: Parameters, statistic: Statistic) -> tuple[Array, Array] | None:
-        """The probabilities [d] and the covariance [d, d] of all released cells, by the tree; None of other sums."""
-        if (released := self.with_released(parameters, statistic)) is None:
-            return None
-        plan, weights, order = released
-        places = tuple(range(len(self.plan.tables), len(plan.tables)))
-        mean, covariance = cell_moments(plan, weights, places)
-        return mean[order], covariance[order][:, order]
-
-    def statistic_mean(self, parameters: Parameters, statistic: Statistic) -> Array | None:
-        """The probabilities [d] alone."""
-        if (released := self.with_released(parameters, statistic)) is None:
-            return None
-        plan, weights, order = released
-        return jnp.concatenate([one.ravel() for one in margins(plan, weights)[len(self.plan.tables) :]])[order]
-
-    def with_released(
-        self, parameters: Parameters, statistic: Statistic
-    ) -> tuple[Elimination, list[Array], np.ndarray] | None:
-        """The plan with released tables after the model's own, the weights of both, and the order of released cells."""
-        released = tables_of(statistic, self.cells)
-        if released is None:
-            return None
-        plan = plan_elimination(self.cells.sizes, (*self.plan.tables, *(tuple(sorted(one)) for one in released)))
-        if plan.num_entries(plan.largest) > MOST_ENTRIES:
-            return None
-        own = self.weights(parameters)
-        nothing = [jnp.zeros(plan.shape(one), own[0].dtype) for one in plan.tables[len(own) :]]
-        return plan, [*own, *nothing], order_of(released, self.cells.sizes)
-
-    def margin(self, parameters: Parameters, fields: tuple[str, ...]) -> Array:
-        """The probabilities [levels, ...] of all combinations of the levels of some columns, by the tree."""
-        columns = tuple(map(self.cells.fields.index, fields))
-        plan = plan_elimination(self.cells.sizes, (*self.plan.tables, tuple(sorted(columns))))
-        check_size(plan, self.cells.fields, "fields", f"a margin of {list(fields)}")
-        own = self.weights(parameters)
-        whole = margins(plan, [*own, jnp.zeros(plan.shape(sorted(columns)), own[0].dtype)])[-1]
-        return jnp.transpose(whole, [sorted(columns).index(column) for column in columns])
 
     def entry_labels(self, level_names: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[tuple[str, ...], ...]]:
         """The columns of each effect, with the numbers of their contrasts."""
@@ -208,40 +134,3 @@ class LogLinear(OfColumns):
                 pairs = zip(term, contrast, strict=True)
                 names.append(":".join(f"{self.cells.fields[column]}.{number + 1}" for column, number in pairs))
         return {"effects": (tuple(names),)}
-
-
-def read_tables(tables: Any, domain: Domain) -> tuple[Columns, ...]:
-    """The columns of each table by their places, increasing; or an error unless they are columns of the domain."""
-    expected = f"lists of some of the columns {list(domain.fields)}"
-    remedy = "Pass such as [('sex', 'income'), ('age', 'income')]."
-    if isinstance(tables, (str, bytes)) or not isinstance(tables, Sequence):
-        fail("tables", describe(tables), expected, remedy, error=TypeError)
-    if not tables:
-        fail("tables", "no tables", expected, remedy)
-    found = []
-    for place, table in enumerate(tables):
-        names = (table,) if isinstance(table, str) else table
-        if not isinstance(names, Sequence):
-            fail(f"tables[{place}]", describe(table), expected, remedy, error=TypeError)
-        if unknown := [name for name in names if name not in domain.fields]:
-            fail(f"tables[{place}]", f"the columns {unknown}", expected, remedy)
-        if not names or len(set(names)) != len(names):
-            fail(f"tables[{place}]", f"the columns {list(names)}", "one column or more, each once", remedy)
-        found.append(tuple(sorted(map(domain.fields.index, names))))
-    return tuple(found)
-
-
-def check_size(plan: Elimination, fields: tuple[str, ...], argument: str, asked: str) -> None:
-    """Raise if the largest table of the tree is too large, with what would make it smaller."""
-    largest, size = plan.largest, plan.num_entries(plan.largest)
-    if size <= MOST_ENTRIES:
-        return
-    columns = [fields[column] for column in sorted(largest)]
-    given = f"{asked} whose sums go through one of {size:,} entries, over the columns {columns}"
-    widest = fields[max(largest, key=lambda column: plan.sizes[column])]
-    remedy = f"Coarsen {widest!r}, which has most levels of these"
-    if (found := without_table(plan)) is not None:
-        place, rest = found
-        left = tuple(fields[column] for column in plan.tables[place])
-        remedy = f"Leave out the table {left}, and it has {rest:,}. Or c{remedy[1:]}"
-    fail(argument, given, f"at most {MOST_ENTRIES:,} entries", f"{remedy}.")

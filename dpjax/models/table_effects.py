@@ -21,7 +21,7 @@ Columns = tuple[int, ...]
 
 
 class EffectLayout(NamedTuple):
-    """The places of the effects in the tables, and of the records' cells among those of all tables.
+    """The places of the effects in the tables.
 
     Attributes
     ----------
@@ -32,20 +32,11 @@ class EffectLayout(NamedTuple):
     shapes
         For each shape of a table: their places among the tables, and the places of effects in each [m, *shape], with
         ``num_effects`` for none.
-    offsets
-        Where the cells of each table begin among all.
-    strides
-        How far each column's level moves the cell of each table [K, m].
-    num_cells
-        How many cells all tables have.
     """
 
     terms: tuple[Columns, ...]
     num_effects: int
     shapes: tuple[tuple[tuple[int, ...], np.ndarray], ...]
-    offsets: np.ndarray
-    strides: np.ndarray
-    num_cells: int
 
     def weights(self, effects: Array) -> list[Array]:
         """The log-weights of each table. Tables of one shape are computed side by side, so that they compile once."""
@@ -58,14 +49,7 @@ class EffectLayout(NamedTuple):
                     jnp.tensordot(jnp.asarray(contrasts(size), effects.dtype), tables, (1, axis)), 0, axis
                 )
             found |= dict(zip(places, tables, strict=True))
-        return [found[place] for place in range(len(self.offsets))]
-
-    def places(self, levels: Array) -> Array:
-        """The cells [n, m] of records of these levels [K, n], in the tables one after another."""
-        cells = jnp.broadcast_to(jnp.asarray(self.offsets), (levels.shape[1], len(self.offsets)))
-        for column, strides in enumerate(self.strides):
-            cells = cells + levels[column][:, None] * strides[None]
-        return cells
+        return [found[place] for place in range(len(found))]
 
 
 @lru_cache(maxsize=256)
@@ -89,13 +73,7 @@ def layout_of(plan: Elimination) -> EffectLayout:
     shapes = tuple(
         (tuple(place for place, _ in group), np.stack([index for _, index in group])) for group in by_shape.values()
     )
-    entries = [plan.num_entries(table) for table in plan.tables]
-    strides = np.zeros((len(plan.sizes), len(plan.tables)), int)
-    for place, table in enumerate(plan.tables):
-        for axis, column in enumerate(table):
-            strides[column, place] = prod(plan.shape(table[axis + 1 :]))
-    offsets = np.cumsum([0, *entries[:-1]])
-    return EffectLayout(tuple(terms), num_effects, shapes, offsets, strides, sum(entries))
+    return EffectLayout(tuple(terms), num_effects, shapes)
 
 
 @lru_cache(maxsize=256)

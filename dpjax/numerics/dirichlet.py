@@ -12,6 +12,7 @@ from math import log, log1p
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.scipy.special import betaln, gammaln
 
 from dpjax.base import Array, Key
@@ -28,6 +29,7 @@ __all__ = [
     "dirichlet_log_powers",
     "draw_beta",
     "draw_dirichlet",
+    "draw_dirichlets",
     "draw_shares",
     "logit_log_density",
     "logit_moments",
@@ -150,6 +152,14 @@ def log_small_rest(log_uniform: Array, a: Array, b: Array, gap: float) -> Array:
 def draw_dirichlet(key: Key, concentration: Array) -> Array:
     """Independent Dirichlet draws [..., c], one for each row of the concentration [..., c]; 0 if they underflow."""
     return jax.nn.softmax(draw_log_gamma(key, concentration), axis=-1)
+
+
+def draw_dirichlets(key: Key, concentrations: dict[str, Array]) -> dict[str, Array]:
+    """Independent Dirichlet draws along the last axis of each array of concentrations, by one call."""
+    flat = draw_log_gamma(key, jnp.concatenate([one.ravel() for one in concentrations.values()]))
+    ends = np.cumsum([one.size for one in concentrations.values()])[:-1]
+    pieces = zip(concentrations.items(), jnp.split(flat, ends), strict=True)
+    return {name: jax.nn.softmax(piece.reshape(one.shape), axis=-1) for (name, one), piece in pieces}
 
 
 def draw_shares(key: Key, concentration: Array) -> Array:

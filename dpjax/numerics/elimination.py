@@ -18,9 +18,11 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from dpjax.base import Array
+from dpjax.numerics.cells import count_cells
 
 __all__ = [
     "MOST_ENTRIES",
@@ -37,6 +39,33 @@ MOST_ENTRIES = 2**24
 
 AT_ONCE = 2**22
 """Entries of the largest bucket, times derivatives that are computed side by side."""
+
+
+class CellPlaces(NamedTuple):
+    """The cells of records among those of all tables, one table after another, each in C order.
+
+    Attributes
+    ----------
+    offsets
+        Where the cells of each table begin [m].
+    strides
+        How far each column's level moves the cell of each table [K, m].
+    num_cells
+        How many cells all tables have.
+    """
+
+    offsets: np.ndarray
+    strides: np.ndarray
+    num_cells: int
+
+    def __call__(self, levels: Array) -> Array:
+        """The cells [n, m] of records of these levels [K, n]."""
+        strides, offsets = (jnp.asarray(one, levels.dtype) for one in (self.strides, self.offsets))
+        return jnp.tensordot(levels, strides, (0, 0)) + offsets[None]
+
+    def counts(self, levels: Array) -> Array:
+        """How many of these records each cell has [num_cells]."""
+        return count_cells(self(levels), self.num_cells)
 
 
 class Elimination(NamedTuple):
@@ -68,6 +97,22 @@ class Elimination(NamedTuple):
     def shape(self, columns: Sequence[int]) -> tuple[int, ...]:
         """The shape of such a table."""
         return tuple(self.sizes[column] for column in columns)
+
+    @property
+    def places(self) -> CellPlaces:
+        """The cells of records in all tables."""
+        return places_of(self.sizes, self.tables)
+
+
+@lru_cache(maxsize=256)
+def places_of(sizes: tuple[int, ...], tables: tuple[tuple[int, ...], ...]) -> CellPlaces:
+    """The places of the cells of tables of some columns."""
+    strides = np.zeros((len(sizes), len(tables)), int)
+    for place, table in enumerate(tables):
+        for axis, column in enumerate(table):
+            strides[column, place] = prod(sizes[other] for other in table[axis + 1 :])
+    ends = np.cumsum([prod(sizes[column] for column in table) for table in tables])
+    return CellPlaces(np.append(0, ends[:-1]), strides, int(ends[-1]))
 
 
 @lru_cache(maxsize=256)

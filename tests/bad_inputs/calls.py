@@ -319,6 +319,7 @@ OWN: dict[str, dict[str, Any]] = {
         "coef_prior": dpjax.models.NormalPrior(np.zeros(3), np.ones(3)),
         "noise_variance": 1.0,
     },
+    "dpjax.models.hyper_dirichlet": {"domain": {"a": 2, "b": 3}, "tables": [("a", "b")], "prior_number": 6.0},
     "dpjax.models.latent_classes": {"domain": {"a": 2, "b": 3}, "classes": 2},
     "dpjax.models.log_linear": {"domain": {"a": 2, "b": 3}, "tables": [("a", "b")]},
     "dpjax.models.naive_bayes": {"class_concentration": VECTOR, "feature_concentration": np.ones((2, 2, 2))},

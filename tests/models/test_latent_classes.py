@@ -1,42 +1,19 @@
 """Latent classes: against sums over classes and over all data sets, which NumPy makes on its own."""
 
-from itertools import product
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
 
 import dpjax
-from dpjax import diagnostics, models, statistics
+from dpjax import models
 from dpjax.models.latent_classes import LatentClasses
 from tests.tools import perfect_start
+from tests.tools.three_columns import EVERY, SIZES, VALUE, N, check_means, release_of
 
-SIZES = {"a": 2, "b": 2, "c": 2}
 MODEL = models.latent_classes(SIZES, 2, class_concentration=1.5, level_concentration=2.0)
-EVERY = np.array(list(product(range(2), repeat=3)))
-N, SCALE = 5, 1.0
-TABLES = [("a", "b"), ("c", "b"), ("a",)]
-VALUE = np.array([3.0, 1.0, -1.0, 2.0, 2.0, 0.0, 1.0, 3.0, 4.0, 1.0])
-
-
-def release_of(value: np.ndarray, n: int) -> dpjax.Release:
-    """Noisy tables of the three columns, joined from releases of one table each."""
-    parts, start = [], 0
-    for table in TABLES:
-        statistic = statistics.cells(table, [2] * len(table))
-        end = start + statistic.dimension
-        parts.append(dpjax.Release(value[start:end], dpjax.DiscreteGaussian(SCALE), statistic, n))
-        start = end
-    return dpjax.joint(*parts)
-
-
-def contributions() -> np.ndarray:
-    """What each combination of levels adds to the tables [8, 10]."""
-    hot = [np.eye(4)[2 * EVERY[:, 0] + EVERY[:, 1]], np.eye(4)[2 * EVERY[:, 2] + EVERY[:, 1]], np.eye(2)[EVERY[:, 0]]]
-    return np.concatenate(hot, axis=1)
 
 
 def log_shares(draws: dict[str, np.ndarray]) -> np.ndarray:
@@ -70,18 +47,6 @@ def test_densities_and_priors_are_those_of_sums_over_classes() -> None:
     assert np.isfinite(MODEL.log_density(one, outside)).tolist() == [True, False, False]
 
 
-def exact_means() -> tuple[np.ndarray, np.ndarray]:
-    """Posterior means of the probabilities of all combinations, and their errors: every data set, for prior draws."""
-    every = np.array([counts for counts in product(range(N + 1), repeat=8) if sum(counts) == N])
-    ways = gammaln(N + 1) - gammaln(every + 1).sum(axis=1)
-    log_noise = -0.5 * np.square((VALUE - every @ contributions()) / SCALE).sum(axis=1)
-    logs = log_shares(by_numpy(20_000))
-    weight = np.concatenate([logsumexp(part @ every.T + ways + log_noise, axis=1) for part in np.split(logs, 20)])
-    weight = np.exp(weight - logsumexp(weight))
-    mean = weight @ np.exp(logs)
-    return mean, np.sqrt(np.square(weight) @ np.square(np.exp(logs) - mean))
-
-
 @pytest.mark.x64
 @pytest.mark.parametrize("interweave", [True, False])
 def test_the_posterior_is_that_of_all_data_sets(interweave: bool) -> None:
@@ -89,10 +54,7 @@ def test_the_posterior_is_that_of_all_data_sets(interweave: bool) -> None:
     run = {"num_warmup": 300, "num_samples": 1_500, "progress": False, "imputation": dpjax.imwg()}
     posterior = dpjax.sample(jax.random.key(6), MODEL, release_of(VALUE, N), interweave=interweave, **run)
     draws = posterior.margin("a", "b", "c").draws.reshape(4, -1, 8)
-    mean, error = exact_means()
-    for place in range(8):
-        spread = np.hypot(diagnostics.mcse_mean(draws[..., place]), error[place])
-        assert abs(draws[..., place].mean() - mean[place]) < 4 * spread, place
+    check_means(draws, log_shares(by_numpy(20_000)))
 
 
 LAWS = {"class_probabilities": stats.beta(1.5, 1.5), "a_given_class": stats.beta(2.0, 2.0)}

@@ -1,6 +1,5 @@
 """Log-linear models: against sums over all combinations of levels and all data sets, which NumPy makes on its own."""
 
-from itertools import product
 from math import prod
 
 import jax
@@ -8,35 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import stats
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
 
 import dpjax
 from dpjax import diagnostics, models, statistics
 from tests.tools import perfect_start
+from tests.tools.three_columns import EVERY, SCALE, SIZES, VALUE, N, check_means, contributions, release_of
 
-SIZES = {"a": 2, "b": 2, "c": 2}
 MODEL = models.log_linear(SIZES, [("a", "b"), ("b", "c")], models.NormalPrior(0.2, 0.8))
-EVERY = np.array(list(product(range(2), repeat=3)))
-N, SCALE = 5, 1.0
-TABLES = [("a", "b"), ("c", "b"), ("a",)]
-VALUE = np.array([3.0, 1.0, -1.0, 2.0, 2.0, 0.0, 1.0, 3.0, 4.0, 1.0])
-
-
-def release_of(value: np.ndarray, n: int, scale: float = SCALE) -> dpjax.Release:
-    """Noisy tables of the three columns, joined from releases of one table each."""
-    parts, start = [], 0
-    for table in TABLES:
-        statistic = statistics.cells(table, [SIZES[column] for column in table])
-        end = start + statistic.dimension
-        parts.append(dpjax.Release(value[start:end], dpjax.DiscreteGaussian(scale), statistic, n))
-        start = end
-    return dpjax.joint(*parts)
-
-
-def contributions() -> np.ndarray:
-    """What each combination of levels adds to the tables [8, 10]."""
-    hot = [np.eye(4)[2 * EVERY[:, 0] + EVERY[:, 1]], np.eye(4)[2 * EVERY[:, 2] + EVERY[:, 1]], np.eye(2)[EVERY[:, 0]]]
-    return np.concatenate(hot, axis=1)
 
 
 def log_shares(effects: np.ndarray) -> np.ndarray:
@@ -96,29 +74,13 @@ def test_moments_of_released_tables_are_those_of_all_records() -> None:
     assert model.statistic_moments(parameters, statistics.total("a", 0.0, 1.0)) is None
 
 
-def exact_means() -> tuple[np.ndarray, np.ndarray]:
-    """Posterior means of the probabilities of all combinations, and their errors: every data set, for prior draws."""
-    every = np.array([counts for counts in product(range(N + 1), repeat=8) if sum(counts) == N])
-    ways = gammaln(N + 1) - gammaln(every + 1).sum(axis=1)
-    noise = VALUE - every @ contributions()
-    log_noise = -0.5 * np.square(noise / SCALE).sum(axis=1)
-    logs = log_shares(0.2 + 0.8 * np.random.default_rng(5).normal(size=(20_000, 5)))
-    weight = np.concatenate([logsumexp(part @ every.T + ways + log_noise, axis=1) for part in np.split(logs, 20)])
-    weight = np.exp(weight - logsumexp(weight))
-    mean = weight @ np.exp(logs)
-    return mean, np.sqrt(np.square(weight) @ np.square(np.exp(logs) - mean))
-
-
 @pytest.mark.x64
 def test_the_posterior_of_imputed_records_is_that_of_all_data_sets() -> None:
     """The whole way from noisy tables to draws, of few records."""
     run = {"num_warmup": 300, "num_samples": 1_500, "progress": False, "imputation": dpjax.imwg()}
     posterior = dpjax.sample(jax.random.key(6), MODEL, release_of(VALUE, N), **run)
     draws = np.exp(log_shares(posterior.draws["effects"].reshape(-1, 5))).reshape(4, -1, 8)
-    mean, error = exact_means()
-    for place in range(8):
-        spread = np.hypot(diagnostics.mcse_mean(draws[..., place]), error[place])
-        assert abs(draws[..., place].mean() - mean[place]) < 4 * spread, place
+    check_means(draws, log_shares(0.2 + 0.8 * np.random.default_rng(5).normal(size=(20_000, 5))))
 
 
 @pytest.mark.x64

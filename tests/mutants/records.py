@@ -388,6 +388,13 @@ MUTANTS = (
         CHAINS,
     ),
     Mutant(
+        "Each row of a table counts as all records of a hyper-Dirichlet prior",
+        "models/hyper_dirichlet.py",
+        "self.number / self.plan.num_entries(one)",
+        "self.number / self.plan.sizes[one[-1]]",
+        ("models/test_hyper_dirichlet.py",),
+    ),
+    Mutant(
         "A record of latent classes has its likeliest class",
         "models/latent_classes.py",
         "return select_indices(self.log_weights(parameters, levels), uniforms)[0].astype(int)",
