@@ -5,6 +5,9 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+WIDTH = 0.6
+"""Of a picture on its page, in pixels for one of the file's: with one scale for all, their letters have one size."""
+
 
 class Page(NamedTuple):
     """A notebook as a page.
@@ -54,7 +57,8 @@ def blocks_of(cell: Any, name: str, pictures: dict[str, bytes]) -> Iterator[str]
         if "image/png" in data:
             file = f"figure-{len(pictures) + 1}.png"
             pictures[file] = base64.b64decode(data["image/png"])
-            yield f"![{cell['metadata'].get('alt', 'figure')}]({name}/{file})"
+            columns = int.from_bytes(pictures[file][16:20], "big")  # from the header of a PNG
+            yield f"![{cell['metadata'].get('alt', 'figure')}]({name}/{file}){{ width={round(WIDTH * columns)} }}"
         elif "text/html" in data:
             yield f'<div class="output">\n{data["text/html"]}\n</div>'
         elif text := output.get("text", data.get("text/plain", "")).strip("\n"):

@@ -21,11 +21,12 @@ import dpjax
 # %% [markdown]
 # ## The release
 #
-# The cells are (men, women) by (admitted, rejected). The agency states the scale of its noise and the total.
+# The rows are men and women, the columns admitted and rejected. The agency states the scale of its noise and the total.
 
 # %%
-published = [131, 119, 47, 122]
-statistic = dpjax.statistics.cells("cell", 4)
+published = [[131, 119], [47, 122]]
+fields, levels = ["sex", "admission"], [["men", "women"], ["admitted", "rejected"]]
+statistic = dpjax.statistics.cells(fields, levels=levels)
 release = dpjax.Release(published, dpjax.DiscreteGaussian(6.25), statistic, n=400)
 
 # %% [markdown]
@@ -35,7 +36,7 @@ release = dpjax.Release(published, dpjax.DiscreteGaussian(6.25), statistic, n=40
 # reports the odds ratio too.
 
 # %%
-model = dpjax.models.categorical(concentration=np.ones(4), shape=(2, 2))
+model = dpjax.models.categorical(fields=fields, levels=levels)
 
 # %% [markdown]
 # ## The posterior
@@ -52,7 +53,7 @@ print(posterior.summary())
 # The naive analysis ignores the noise and draws the probabilities from a Dirichlet distribution with these counts.
 
 # %% alt="Two densities of the log odds ratio: the one that accounts for the noise is wider than the one that ignores it."
-naive = np.random.default_rng(7).dirichlet(1 + np.asarray(published), size=8_000)
+naive = np.random.default_rng(7).dirichlet(1 + np.ravel(published), size=8_000)
 naive_ratio = np.log(naive[:, 0] * naive[:, 3] / (naive[:, 1] * naive[:, 2]))
 exact_ratio = posterior.draws["log_odds_ratio"].ravel()
 

@@ -44,7 +44,8 @@ def test_every_notebook_begins_with_a_title_and_a_summary(path):
 
 
 def test_cells_become_markdown():
-    png = base64.b64encode(b"picture").decode()
+    picture = bytes(16) + (900).to_bytes(4, "big")  # as wide as the header of a PNG would say
+    png = base64.b64encode(picture).decode()
     outputs = [
         {"output_type": "stream", "name": "stdout", "text": "12\n"},
         {"output_type": "display_data", "data": {"image/png": png, "text/plain": "<Figure>"}},
@@ -59,8 +60,8 @@ def test_cells_become_markdown():
     assert page.has_outputs
     assert (page.title, page.summary) == ("Title", "One sentence.")
     assert page.alt == "A bar."
-    assert page.pictures == {"figure-1.png": b"picture"}
-    blocks = ["```python\ndraw()\n```", "```text\n12\n```", "![A bar.](name/figure-1.png)"]
+    assert page.pictures == {"figure-1.png": picture}
+    blocks = ["```python\ndraw()\n```", "```text\n12\n```", "![A bar.](name/figure-1.png){ width=540 }"]
     blocks.append('<div class="output">\n<table></table>\n</div>')
     assert page.body.endswith("\n\n".join([*blocks, "```python\nquiet()\n```\n"]))
 
