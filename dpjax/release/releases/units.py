@@ -116,8 +116,12 @@ def withheld_units(values: Any, totals: Release, *, field: str = "y") -> Microda
     if not isinstance(totals, Release):
         remedy = "Pass dpjax.Release(totals, dpjax.Exact(), dpjax.statistics.group_totals(...), n)."
         fail("totals", name_of(totals), "a dpjax.Release", remedy, error=TypeError)
+    if not isinstance(field, str):
+        fail("field", repr(field), "the name of a record field", "Pass a string.", error=TypeError)
     counts, gaps = read_units(values)
     remedy = "Pass NaN where a count was withheld."
+    if totals.n != len(counts):
+        fail("values", f"{len(counts)} units", f"{totals.n}, as the totals have", "Pass one value for each unit.")
     known = counts[~gaps]
     if not np.all((known >= 0) & (known == np.round(known))):
         fail("values", describe_array(known), "counts and NaN", remedy)
