@@ -9,6 +9,7 @@ from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_number, describe_array, fail, name_of, read_numbers
 from dpjax.mechanisms import Censored, Exact
 from dpjax.mechanisms.base import Mechanism, as_mechanism
+from dpjax.mechanisms.unknown import unknown_numbers
 from dpjax.release.checks import check_mechanism
 from dpjax.release.local import LocalRelease
 from dpjax.release.microdata import Microdata
@@ -176,7 +177,8 @@ def thresholded_units(values: Any, mechanism: Mechanism | Any, threshold: Any, *
         given = f"{numbers[below].min():g}"
         expected = f"numbers of at least {limits if limits.ndim == 0 else limits[below[numbers[below].argmin()]]:g}"
         fail("values", given, f"{expected}, or NaN", LEAST_PUBLISHED)
-    check_mechanism("mechanism", mechanism, (), len(numbers))
+    if not unknown_numbers(mechanism):
+        check_mechanism("mechanism", mechanism, (), len(numbers))
     noise = as_mechanism(mechanism)
     lower = jnp.asarray(noise._largest_below(limits), float)
     return LocalRelease(jnp.where(gaps, lower, numbers), Censored(noise, lower=lower), field)
