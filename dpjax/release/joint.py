@@ -11,8 +11,8 @@ from dpjax._util.validation import fail, name_of
 from dpjax.base import Statistic
 from dpjax.mechanisms.composite import Independent, Padded
 from dpjax.release.checks import PrecisionWarning
-from dpjax.release.fields import FieldValues
 from dpjax.release.estimated import EstimatedNoise
+from dpjax.release.fields import FieldValues
 from dpjax.release.local import LocalRelease
 from dpjax.release.microdata import Microdata
 from dpjax.release.summed import Release, placed
