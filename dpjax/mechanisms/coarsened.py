@@ -16,6 +16,7 @@ from dpjax.mechanisms.largest_density import by_bounds
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
 from dpjax.mechanisms.promises import ProtectedSums, Unpromised
 from dpjax.mechanisms.random_rounding import NO_PRIVACY
+from dpjax.numerics.next_floats import where_near
 
 __all__ = ["Coarsened"]
 
@@ -240,6 +241,13 @@ class Coarsened(Mechanism):
 
         remedy = "Check the rule, and that a redacted count has the number that stands for it."
         check_array(argument, value, is_possible, "numbers that the rule publishes", remedy)
+
+    def _to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
+        """The value [d] moved to a number that the rule publishes if that is within its error [d]."""
+        numbers = np.unique(np.asarray(self.published, float))
+        beyond = self.period * np.maximum(np.ceil((value - numbers[-1]) / self.period), 0) if self.period else 0.0
+        nearest = numbers[np.abs((value - beyond)[..., None] - numbers).argmin(axis=-1)]
+        return where_near(value, nearest + beyond, error)
 
     @property
     def sums(self) -> PossibleSums:
