@@ -32,6 +32,7 @@ BENCHMARKS = (
     "many_columns",
     "noisy_cells",
     "margin_coverage",
+    "survey_coverage",
     "chains",
     "noisy_gradients",
 )

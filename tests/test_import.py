@@ -15,7 +15,7 @@ from tests.tools.public_api import PARTS
 MOST_MODULES = 3
 """Modules of dpjax that `import dpjax` loads: the package, `_util` and what makes its names."""
 
-MOST_MODULES_OF_MECHANISM = 71
+MOST_MODULES_OF_MECHANISM = 72
 
 MOST_NAMES = 40
 """Names that `dpjax` shows."""

@@ -18,11 +18,24 @@ from dpjax.base import Array
 from dpjax.release import Release
 from dpjax.release.checks import as_vector
 from dpjax.release.releases.quantiles import interval_quantile
+from dpjax.release.unknown_count import UnknownCount, read_number
 from dpjax.statistics.base import as_floats
 
-__all__ = ["Bounds", "as_names", "quantile_within", "read_n", "read_range", "read_square", "read_value"]
+__all__ = [
+    "Bounds",
+    "as_names",
+    "check_far_from_one",
+    "quantile_within",
+    "read_n",
+    "read_range",
+    "read_square",
+    "read_value",
+]
 
 Bounds = tuple[float, float]
+
+SAFE = 20.0
+"""How many scales of noise the number of records is above 1 at least, so that a noisy count is hardly below 1."""
 
 
 def read_range(bounds: Any) -> Bounds:
@@ -73,3 +86,11 @@ def quantile_within(value: Any, probability: Any, bounds: Any, n: Any, **options
         if isinstance(given, (list, tuple)) or getattr(given, "ndim", 0) != 0:
             fail(name, shape_of(given), "one number", remedy)
     return interval_quantile(value, probability, lower=lower, upper=upper, n=read_n(n), **options)
+
+
+def check_far_from_one(n: Any, scale: float) -> None:
+    """Raise if a sum may have been divided by 1 in the place of a noisy count below 1."""
+    given = read_number(n)
+    if (number := given.prior.bounds[0] if isinstance(given, UnknownCount) else given) < 1 + SAFE * scale:
+        remedy = "With so much noise on so few records the noisy count may have been below 1: ask for it."
+        fail("n", f"{number} records, noise of scale {scale:.3g}", f"at least {1 + SAFE * scale:.0f} records", remedy)

@@ -17,19 +17,15 @@ import numpy as np
 
 from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_choice, check_count, check_number, check_positive_number, fail
-from dpjax.adapters.arguments import read_range
+from dpjax.adapters.arguments import check_far_from_one, read_range
 from dpjax.mechanisms import Gaussian, Independent, Laplace, gaussian_scale, laplace_scale
 from dpjax.release import Release
 from dpjax.release.releases.quotient import quotient
-from dpjax.release.unknown_count import UnknownCount, read_number
 from dpjax.statistics import count as count_of, linear, stacked, total
 
 __all__ = ["centred_sum", "noise_of", "read_mean"]
 
 NOISES = ("laplace", "gaussian")
-
-SAFE = 20.0
-"""How many scales of noise the number of records is above 1 at least, so that a noisy count is hardly below 1."""
 
 
 @names_arguments
@@ -224,7 +220,4 @@ def check_far_from_bounds(mean: float, bounds: tuple[float, float], n: Any, scal
     remedy = "A mean that was clamped to its bounds has another density: leave it out, or ask for the noisy count."
     lower, upper = bounds
     check_array("mean", mean, lambda value: (value > lower) & (value < upper), "a mean within its bounds", remedy)
-    given = read_number(n)
-    if (number := given.prior.bounds[0] if isinstance(given, UnknownCount) else given) < 1 + SAFE * scale:
-        remedy = "With so much noise on so few records the noisy count may have been below 1: ask for it."
-        fail("n", f"{number} records, noise of scale {scale:.3g}", f"at least {1 + SAFE * scale:.0f} records", remedy)
+    check_far_from_one(n, scale)

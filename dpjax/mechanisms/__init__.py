@@ -16,6 +16,7 @@ from dpjax.mechanisms.cell_keys import CellKeys
 from dpjax.mechanisms.censored import Censored, PartitionSelection
 from dpjax.mechanisms.coarsened import Coarsened
 from dpjax.mechanisms.composite import Independent
+from dpjax.mechanisms.count_quotient import CountQuotient
 from dpjax.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from dpjax.mechanisms.heaped import Heaped
 from dpjax.mechanisms.histogram import SmoothedHistogram, smoothing_weight
@@ -51,6 +52,7 @@ __all__ = [
     "CellKeys",
     "Censored",
     "Coarsened",
+    "CountQuotient",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Exact",

@@ -9,13 +9,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_array, check_count, check_function, describe_array, fail
+from dpjax._util.validation import check_array, check_count, check_function, describe_array, fail, read_numbers
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating
 from dpjax.mechanisms.largest_density import by_bounds
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole
 from dpjax.mechanisms.promises import ProtectedSums, Unpromised
 from dpjax.mechanisms.random_rounding import NO_PRIVACY
+from dpjax.numerics.next_floats import where_near
 
 __all__ = ["Coarsened"]
 
@@ -192,7 +193,8 @@ class Coarsened(Mechanism):
         Parameters
         ----------
         starts : [m]
-            The least count of each bin, from 0: [0, 1, 5, 10] are the bins 0, 1 to 4, 5 to 9, and 10 or more.
+            The least count of each bin, from 0: [0, 1, 5, 10] are the bins 0, 1 to 4, 5 to 9, and 10 or more. The first
+            may be -∞, and an ∞ after the last says the same as none.
 
         Raises
         ------
@@ -206,9 +208,15 @@ class Coarsened(Mechanism):
         (0.0, 1.0, 1.0, 1.0, 1.0, 2.0)
         """
         remedy = "Pass the least count of each bin."
-        check_array("starts", starts, lambda array: array == np.round(array), "whole numbers", remedy)
-        edges = np.asarray(starts, int)
-        if edges.ndim != 1 or edges[0] != 0 or np.any(np.diff(edges) <= 0):
+        numbers = read_numbers("starts", starts, "whole numbers", remedy).astype(float)
+        if numbers.ndim == 1 and len(numbers) > 1:
+            numbers[0] = 0 if numbers[0] == -np.inf else numbers[0]
+            numbers = numbers[: -1 if numbers[-1] == np.inf else None]
+        check_array(
+            "starts", numbers, lambda array: np.isfinite(array) & (array == np.round(array)), "whole numbers", remedy
+        )
+        edges = numbers.astype(int)
+        if edges.ndim != 1 or not len(edges) or edges[0] != 0 or np.any(np.diff(edges) <= 0):
             fail("starts", describe_array(np.asarray(starts)), "increasing whole numbers from 0", remedy)
         return cls(np.searchsorted(edges, np.arange(edges[-1] + 1), side="right") - 1.0, period=0)  # type: ignore[arg-type]
 
@@ -233,6 +241,13 @@ class Coarsened(Mechanism):
 
         remedy = "Check the rule, and that a redacted count has the number that stands for it."
         check_array(argument, value, is_possible, "numbers that the rule publishes", remedy)
+
+    def _to_atoms(self, value: np.ndarray, error: np.ndarray) -> np.ndarray:
+        """The value [d] moved to a number that the rule publishes if that is within its error [d]."""
+        numbers = np.unique(np.asarray(self.published, float))
+        beyond = self.period * np.maximum(np.ceil((value - numbers[-1]) / self.period), 0) if self.period else 0.0
+        nearest = numbers[np.abs((value - beyond)[..., None] - numbers).argmin(axis=-1)]
+        return where_near(value, nearest + beyond, error)
 
     @property
     def sums(self) -> PossibleSums:

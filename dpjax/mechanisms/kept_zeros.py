@@ -88,9 +88,11 @@ class KeptZeros(Mechanism):
             return
         others = np.asarray(value) != 0
         if others.any():
-            own = jax.tree.map(lambda leaf: leaf[others] if np.shape(leaf) == others.shape else leaf, self.mechanism)
+            own = jax.tree.map(
+                lambda leaf: leaf[others] if np.shape(leaf) == others.shape != () else leaf, self.mechanism
+            )
             for layer in own._layers:
-                layer.check_value(argument, value[others])
+                layer.check_value(argument, np.asarray(value)[others])
 
     @property
     def sums(self) -> PossibleSums:

@@ -9,7 +9,16 @@ import numpy as np
 from jax.scipy.special import logsumexp
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import check_choice, check_count, check_number, fail, is_refusal, is_traced, name_of
+from dpjax._util.validation import (
+    check_array,
+    check_choice,
+    check_count,
+    check_number,
+    fail,
+    is_refusal,
+    is_traced,
+    name_of,
+)
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
 from dpjax.mechanisms.largest_density import by_bounds, largest_density
@@ -69,6 +78,7 @@ class Suppressed(Mechanism):
     least: int = field(default=0, metadata={"static": True})
     by: Literal["value", "count"] = field(default="value", metadata={"static": True})
     code: float = field(default=-1.0, metadata={"static": True})
+    withheld: tuple[int, ...] = field(init=False, default=(), repr=False, metadata={"static": True})
 
     def __post_init__(self) -> None:
         convert_mechanisms(self, "mechanism")
@@ -85,17 +95,24 @@ class Suppressed(Mechanism):
         check_count("limit", self.limit, "Pass the smallest number that is always published.", least=self.least + 1)
         check_number("code", self.code)
         object.__setattr__(self, "code", float(self.code))
-        if self._gives_code():
+        object.__setattr__(self, "withheld", tuple(filter(self._can_give, range(self.least, self.limit))))
+        if self._can_give(self.code):
             remedy = "Pass a number that cannot be a value, such as -0.5 beside whole noise."
             fail("code", f"{self.code:g}, which the mechanism can give", "a number that it does not give", remedy)
 
-    def _gives_code(self) -> bool:
-        """Whether the code could be a value of the mechanism."""
-        if is_traced(self) or (self.mechanism.integer_noise and self.code != round(self.code)):
+    def _json_fields(self) -> dict[str, Any]:
+        """What the JSON text holds beside the name: what is withheld follows from it."""
+        return {name: value for name, value in super()._json_fields().items() if name != "withheld"}
+
+    def _can_give(self, number: float) -> bool:
+        """Whether a number could be a value of the mechanism; if that is traced, a small one is taken to be."""
+        if is_traced(self):
+            return number != self.code
+        if self.mechanism.integer_noise and number != round(number):
             return False
         try:
             for layer in self.mechanism._layers:
-                layer.check_value("value", jnp.asarray(self.code, float))
+                layer.check_value("value", jnp.asarray(number, float))
         except ValueError as refusal:
             if not is_refusal(refusal):
                 raise
@@ -134,9 +151,14 @@ class Suppressed(Mechanism):
             expected = f"numbers of at least {self.limit}, or {self.code:g} for those that were withheld"
             remedy = "Check the limit. Pass least=1 if zeros are published, and by='count' if true counts decide."
             fail(argument, f"{np.asarray(value)[self._is_small(np.asarray(value)) & others][0]:g}", expected, remedy)
-        own = jax.tree.map(lambda leaf: leaf[others] if np.shape(leaf) == others.shape else leaf, self.mechanism)
+        if self.mechanism.integer_noise:
+            remedy = "Counts are whole; check the code."
+            check_array(
+                argument, np.asarray(value)[others], lambda array: array == np.round(array), "whole numbers", remedy
+            )
+        own = jax.tree.map(lambda leaf: leaf[others] if np.shape(leaf) == others.shape != () else leaf, self.mechanism)
         for layer in own._layers:
-            layer.check_value(argument, value[others])
+            layer.check_value(argument, np.asarray(value)[others])
 
     @property
     def sums(self) -> PossibleSums:
@@ -177,8 +199,10 @@ class Suppressed(Mechanism):
         shown = self.mechanism.log_density_terms(jnp.where(is_code, float(self.limit), value), count)
         if self.by == "count":
             return jnp.where(is_code == is_small, jnp.where(is_code, 0.0, shown), -jnp.inf)
-        numbers = [jnp.full_like(value, float(number)) for number in range(self.least, self.limit)]
-        withheld = logsumexp(jnp.stack([self.mechanism.log_density_terms(one, count) for one in numbers]), axis=0)
+        numbers = [jnp.full_like(value, float(number)) for number in self.withheld]
+        none = jnp.full_like(value - count, -jnp.inf)
+        every = [none, *(self.mechanism.log_density_terms(one, count) for one in numbers)]
+        withheld = logsumexp(jnp.stack(every), axis=0)
         return jnp.where(is_code, jnp.minimum(withheld, 0.0), jnp.where(self._is_small(value), -jnp.inf, shown))
 
     def log_density(self, value: Array, statistic: Array) -> Array:

@@ -1,12 +1,22 @@
 """A number of a mechanism that is not known, but estimated."""
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import jax
 
 from dpjax._util.validation import fail
 
-__all__ = ["UnknownNumber", "unknown_numbers"]
+__all__ = ["UnknownChannel", "UnknownNumber", "numbers_of", "unknown_numbers"]
+
+
+@dataclass(frozen=True, eq=False)
+class UnknownChannel:
+    """A mechanism as a function of the parameters, some of which have priors of their own."""
+
+    function: Callable[[Mapping[str, Any]], Any]
+    priors: dict[str, Any]
 
 
 class UnknownNumber(float):
@@ -37,3 +47,11 @@ class UnknownNumber(float):
 def unknown_numbers(tree: Any) -> list[UnknownNumber]:
     """The numbers of a mechanism, or of a list, that are not known."""
     return [leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, UnknownNumber)]
+
+
+def numbers_of(mechanism: Any) -> str | None:
+    """Which numbers of a mechanism are not known, in words; None if all are."""
+    if isinstance(mechanism, UnknownChannel):
+        return f"the unknown numbers {sorted(mechanism.priors)}"
+    numbers = unknown_numbers(mechanism)
+    return f"the unknown number {numbers[0].name!r}" if numbers else None

@@ -8,6 +8,7 @@ slopes that change at m = top / p and m = bottom / q.
 from collections.abc import Callable
 from fractions import Fraction
 from math import factorial, isfinite, log, pi, sqrt
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -21,8 +22,10 @@ __all__ = [
     "by_window",
     "gaussian_by_gaussian",
     "gaussian_by_laplace",
+    "kink",
     "laplace_by_gaussian",
     "laplace_by_laplace",
+    "log_sum_over_whole",
     "to_fraction",
 ]
 
@@ -180,19 +183,26 @@ def to_fraction(value: float, precision: float) -> Fraction | None:
 
 
 def by_geometric_sums(
-    log_terms: Callable[[Array], Array], kinks: tuple[Array, Array], slopes: tuple[Array, Array]
+    log_terms: Callable[[Array], Array],
+    kinks: tuple[Array, Array],
+    slopes: tuple[Array, Array],
+    sized: bool = False,
+    after: int | None = None,
 ) -> Array:
     """The log of the sum [] over whole m but 0 of terms whose logs fall on both sides of two kinks, by two slopes.
 
-    Between the kinks, and 0, the logs are straight lines, so that each piece is a geometric sum.
+    Between the kinks, and 0, the logs are straight lines, so that each piece is a geometric sum. If it is `sized`, each
+    term is multiplied by abs(m). If `after` is given, the sum is over m above that alone.
     """
-    cuts = jnp.sort(jnp.stack([*kinks, jnp.zeros_like(kinks[0])]))
-    ceilings = jnp.ceil(cuts)
-    first = jnp.where(ceilings == 0, 1.0, ceilings)  # 0 is a cut, and no term
+    start = after or 0
+    cuts = jnp.stack([*kinks, jnp.full_like(kinks[0], start)])
+    ceilings = jnp.ceil(jnp.sort(cuts if after is None else jnp.maximum(cuts, start)))
+    first = jnp.where(ceilings == start, start + 1.0, ceilings)  # where the sum starts is a cut, and no term
     last = ceilings[1:] - 1
     falling = sum(slopes)
-    ends = log_terms(ceilings[0] - 1), log_terms(first[2])
-    pieces = [end - jnp.log(-jnp.expm1(-falling)) for end in ends]
+    ends = (ceilings[0] - 1, first[2])[0 if after is None else 1 :]
+    beyond = 1 / jnp.expm1(falling) if sized else 0.0
+    pieces = [log_terms(end) - jnp.log(-jnp.expm1(-falling)) + log_size(end, beyond, sized) for end in ends]
     for low, high in zip(first[:2], last, strict=True):
         count = jnp.maximum(high - low + 1, 0)
         middle = (low + high) / 2
@@ -200,12 +210,68 @@ def by_geometric_sums(
         flat = rate == 0
         safe = jnp.where(flat, 1.0, rate)
         size = jnp.where(flat, count, jnp.expm1(-safe * count) / jnp.expm1(-safe))
-        top = jnp.maximum(log_terms(low), log_terms(high))
+        logs = log_terms(low), log_terms(high)
+        falls = logs[0] >= logs[1]
+        steps = jnp.where(falls == (low > 0), 1.0, -1.0) * mean_place(rate, count) if sized else 0.0
+        top = jnp.maximum(*logs) + log_size(jnp.where(falls, low, high), steps, sized)
         pieces.append(jnp.where(count > 0, top + jnp.log(jnp.maximum(size, 1)), -jnp.inf))
     return logsumexp(jnp.stack(pieces))
+
+
+def log_size(place: Array, steps: Array | float, sized: bool) -> Array | float:
+    """The log of abs(place) + steps, or 0 if terms have no size."""
+    return jnp.log(jnp.maximum(jnp.abs(place) + steps, 1.0)) if sized else 0.0
+
+
+def mean_place(rate: Array, count: Array) -> Array:
+    """The mean of j = 0, ..., count - 1 with weights exp(-rate j), for rates of at least 0.
+
+    It is 1 / (e^rate - 1) - count / (e^(count rate) - 1), in which both poles at 0 cancel.
+    """
+
+    def without_pole(exponent: Array) -> Array:
+        near, far = jnp.minimum(exponent, SHORT), jnp.maximum(exponent, SHORT)
+        square = near * near
+        bernoulli = 1 / 12 - square * (1 / 720 - square * (1 / 30240 - square * (1 / 1209600 - square / 47900160)))
+        return jnp.where(exponent < SHORT, near * bernoulli - 0.5, 1 / jnp.expm1(far) - 1 / far)
+
+    return without_pole(rate) - count * without_pole(rate * count)
 
 
 def by_window(log_terms: Callable[[Array], Array], mode: Array, reach: int) -> Array:
     """The log of the sum [] over whole m but 0 of terms that are negligible further from their mode than `reach`."""
     places = jnp.round(jax.lax.stop_gradient(mode)) + jnp.arange(-reach, reach + 1, dtype=mode.dtype)
     return logsumexp(jnp.where(places == 0, -jnp.inf, log_terms(places)))
+
+
+def log_sum_over_whole(
+    log_terms: Callable[[Array], Array], reach: int, power: int, dtype: Any, positive: bool
+) -> Array:
+    """The log of the sum [] over whole m but 0, or over positive m, of abs(m)^power times terms given by their logs.
+
+    For m >= 2 and for m <= -2 they are log-concave, and followed up to `reach` from their mode.
+    """
+    found = []
+    for sign in (1.0,) if positive else (1.0, -1.0):
+
+        def sized(size: Array, sign: float = sign) -> Array:
+            return log_terms(sign * size) + power * jnp.log(size)
+
+        places = jax.lax.stop_gradient(mode_of(sized, dtype)) + jnp.arange(-reach, reach + 1, dtype=dtype)
+        found += [sized(jnp.ones(1, dtype)), jnp.where(places >= 2, sized(jnp.maximum(places, 1)), -jnp.inf)]
+    return logsumexp(jnp.concatenate(found))
+
+
+def mode_of(log_terms: Callable[[Array], Array], dtype: Any) -> Array:
+    """The whole m [] of at least 2 at which terms that rise and then fall are largest, by bisection."""
+    halvings = jnp.finfo(dtype).nmant
+
+    def halve(_: Any, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        low, high = ends
+        middle = jnp.floor((low + high) / 2)
+        here, after = log_terms(jnp.stack([middle, middle + 1]))
+        rises = after > here
+        return jnp.where(rises, middle + 1, low), jnp.where(rises, high, middle)
+
+    ends = jnp.asarray(2, dtype), jnp.asarray(2.0 ** (halvings - 1), dtype)
+    return jax.lax.fori_loop(0, halvings, halve, ends)[0]

@@ -12,7 +12,7 @@ from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array
 from dpjax.mechanisms.base import as_mechanism, is_mechanism, parts_of
 from dpjax.mechanisms.by_record import record_axes
-from dpjax.mechanisms.unknown import unknown_numbers
+from dpjax.mechanisms.unknown import numbers_of
 from dpjax.statistics.base import RecordStatistic, dimension_of
 
 LARGEST_COUNT = 2**24
@@ -74,12 +74,12 @@ def as_type(argument: str, value: Any, kind: type) -> Array:
 def check_is_mechanism(argument: str, mechanism: Any) -> None:
     """Raise unless the mechanism has a log-density."""
     remedy = "Pass a mechanism such as dpjax.Laplace(scale), or an object with log_density, and sample for predictions."
+    if numbers := numbers_of(mechanism):
+        where = "Noise may be unknown where each record has one value: dpjax.LocalRelease(values, channel, field)"
+        remedy = f"{where}, or LocalRelease({{field: (values, channel)}}). On sums and tables it has to be known."
+        fail(argument, f"a {name_of(mechanism)} with {numbers}", "known numbers", remedy)
     if not is_mechanism(mechanism):
         fail(argument, name_of(mechanism), "an instance with log_density", remedy, error=TypeError)
-    if numbers := unknown_numbers(mechanism):
-        given = f"a {name_of(mechanism)} with the unknown number {numbers[0].name!r}"
-        remedy = "Pass it to dpjax.LocalRelease(values, channel, field), or LocalRelease({field: (values, channel)})."
-        fail(argument, given, "known numbers", remedy)
 
 
 def check_mechanism(argument: str, mechanism: Any, shape: tuple[int, ...], n: int | None = None) -> None:

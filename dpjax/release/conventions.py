@@ -1,6 +1,8 @@
 """Mechanisms from the numbers that tools and reports publish in place of our `scale`."""
 
 from collections.abc import Callable
+from math import ceil
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import jax
@@ -8,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.spelling import names_arguments
-from dpjax._util.validation import check_array, check_positive, fail
+from dpjax._util.validation import check_array, check_positive, check_share, describe, fail
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Privacy, laplace_scale, zcdp_scale
 from dpjax.numerics.theta import integer_variance
 
@@ -21,16 +23,16 @@ class Convention(NamedTuple):
     mechanism
         The mechanism's class.
     scale
-        ``published -> scale``, or ``(published, sensitivity) -> scale`` if the noise was calibrated.
-    calibrated
-        Whether the sensitivity is needed.
+        ``published -> scale``, or a function of the published number and of what is needed beside it.
+    needs
+        What that is: ``"sensitivity"``, if the noise was calibrated, or ``"alpha"``; None if nothing is.
     check
         Raises, in the name of ``published``, unless the positive numbers are possible.
     """
 
     mechanism: Callable[..., Any]
     scale: Callable[..., Any]
-    calibrated: bool = False
+    needs: str | None = None
     check: Callable[[Any], None] = lambda published: None
 
 
@@ -71,20 +73,65 @@ def check_deviation(published: Any) -> None:
     check_variance(published, 0.5)
 
 
+def check_whole(published: Any) -> None:
+    """Raise unless a half width of integer noise is a whole number."""
+    remedy = "Pass the half width as it was published, such as 12."
+    check_array("published", published, lambda number: number == np.round(number), "whole numbers above 0", remedy)
+
+
+@np.vectorize
+def gaussian_of_accuracy(accuracy: float, alpha: float) -> float:
+    """The scale of Gaussian noise that is beyond the half width with probability α."""
+    return float(-accuracy / NormalDist().inv_cdf(alpha / 2))
+
+
+@np.vectorize
+def discrete_laplace_of_accuracy(accuracy: float, alpha: float) -> float:
+    """The scale of discrete Laplace noise that is at the half width or beyond with probability α."""
+    from scipy.optimize import brentq
+
+    def excess(scale: float) -> float:
+        return float(np.log(2 / alpha) - accuracy / scale - np.log1p(np.exp(-1 / scale)))
+
+    return float(brentq(excess, accuracy / np.log(2 / alpha) / (1 + 1e-9), accuracy / -np.log(alpha), xtol=1e-14))
+
+
+@np.vectorize
+def discrete_gaussian_of_accuracy(accuracy: float, alpha: float) -> float:
+    """The scale of discrete Gaussian noise that is at the half width or beyond with probability α."""
+    from scipy.optimize import brentq
+
+    def excess(scale: float) -> float:
+        most = ceil(GAUSSIAN_TERMS * scale) + 1
+        beyond, inside = np.arange(most) + accuracy, np.arange(1, most)
+        total = 1 + 2 * np.sum(np.exp(-((inside / scale) ** 2) / 2))
+        tail = np.sum(np.exp((accuracy**2 - beyond**2) / (2 * scale**2)))
+        return float(np.log(2 * tail / total / alpha) - accuracy**2 / (2 * scale**2))
+
+    most = 2 * accuracy / -NormalDist().inv_cdf(alpha / 2) + 1
+    return float(brentq(excess, SMALLEST_SCALE, most, xtol=1e-12))
+
+
+GAUSSIAN_TERMS = 9.0
+"""How many scales are added up: what is left out is exp(-40) of the largest term."""
+
 CONVENTIONS = {
     "laplace_scale": Convention(Laplace, lambda scale: scale),
     "laplace_standard_deviation": Convention(Laplace, lambda deviation: deviation / np.sqrt(2)),
     "laplace_variance": Convention(Laplace, lambda variance: np.sqrt(variance / 2)),
-    "laplace_epsilon": Convention(Laplace, laplace_scale, calibrated=True),
+    "laplace_accuracy": Convention(Laplace, lambda accuracy, alpha: accuracy / -np.log(alpha), needs="alpha"),
+    "laplace_epsilon": Convention(Laplace, laplace_scale, needs="sensitivity"),
     "gaussian_standard_deviation": Convention(Gaussian, lambda deviation: deviation),
     "gaussian_variance": Convention(Gaussian, np.sqrt),
-    "gaussian_rho": Convention(Gaussian, zcdp_scale, calibrated=True),
+    "gaussian_accuracy": Convention(Gaussian, gaussian_of_accuracy, needs="alpha"),
+    "gaussian_rho": Convention(Gaussian, zcdp_scale, needs="sensitivity"),
     "discrete_laplace_scale": Convention(DiscreteLaplace, lambda scale: scale),
     "discrete_laplace_variance": Convention(DiscreteLaplace, lambda variance: 0.5 / np.arcsinh((2 * variance) ** -0.5)),
     "discrete_laplace_standard_deviation": Convention(
         DiscreteLaplace, lambda deviation: 0.5 / np.arcsinh(1 / (np.sqrt(2) * deviation))
     ),
-    "discrete_laplace_epsilon": Convention(DiscreteLaplace, laplace_scale, calibrated=True),
+    "discrete_laplace_accuracy": Convention(DiscreteLaplace, discrete_laplace_of_accuracy, needs="alpha"),
+    "discrete_laplace_epsilon": Convention(DiscreteLaplace, laplace_scale, needs="sensitivity"),
     "geometric_alpha": Convention(DiscreteLaplace, lambda alpha: -1 / np.log(alpha), check=check_ratio),
     "discrete_gaussian_scale": Convention(DiscreteGaussian, lambda scale: scale),
     "discrete_gaussian_squared_scale": Convention(DiscreteGaussian, np.sqrt),
@@ -92,13 +139,21 @@ CONVENTIONS = {
     "discrete_gaussian_standard_deviation": Convention(
         DiscreteGaussian, lambda deviation: scale_of(deviation**2), check=check_deviation
     ),
-    "discrete_gaussian_rho": Convention(DiscreteGaussian, zcdp_scale, calibrated=True),
+    "discrete_gaussian_accuracy": Convention(
+        DiscreteGaussian, discrete_gaussian_of_accuracy, needs="alpha", check=check_whole
+    ),
+    "discrete_gaussian_rho": Convention(DiscreteGaussian, zcdp_scale, needs="sensitivity"),
 }
 
 
 @names_arguments
 def mechanism_from_published(
-    convention: str, published: Any, *, sensitivity: float | None = None, privacy: Privacy | None = None
+    convention: str,
+    published: Any,
+    *,
+    sensitivity: float | None = None,
+    alpha: float | None = None,
+    privacy: Privacy | None = None,
 ) -> Laplace | Gaussian | DiscreteLaplace | DiscreteGaussian:
     """The mechanism whose noise was published as some other number than our scale.
 
@@ -114,18 +169,22 @@ def mechanism_from_published(
           ``"discrete_laplace_epsilon"`` (Δ₁ / b), ``"geometric_alpha"`` (the ratio e^(−1/b));
         * ``"discrete_gaussian_scale"`` (σ), ``"discrete_gaussian_squared_scale"`` (σ², which agencies call the
           variance), ``"discrete_gaussian_standard_deviation"`` and ``"discrete_gaussian_variance"`` (those of the
-          noise itself, less than σ and σ² if σ is small), ``"discrete_gaussian_rho"`` (Δ₂² / 2σ²).
+          noise itself, less than σ and σ² if σ is small), ``"discrete_gaussian_rho"`` (Δ₂² / 2σ²);
+        * ``"laplace_accuracy"``, ``"gaussian_accuracy"``, ``"discrete_laplace_accuracy"`` and
+          ``"discrete_gaussian_accuracy"``: the half width a with P(|noise| ≥ a) = α.
     published : [] or [d]
         The published number, in squared units of the value for variances; [] for ε and ρ.
     sensitivity
         The sensitivity Δ to which the noise was calibrated, in the norm above; only for ε and ρ.
+    alpha
+        The probability α beyond a half width, such as 0.05 if it was published at 95 %; only for accuracies.
     privacy
         What the release promises; never needed for inference.
 
     Raises
     ------
     ValueError
-        If the convention is unknown, the number is not positive, or a sensitivity is missing or not used.
+        If the convention is unknown, the number is not positive, or a sensitivity or α is missing or not used.
 
     Examples
     --------
@@ -136,12 +195,17 @@ def mechanism_from_published(
     if not isinstance(convention, str) or convention not in CONVENTIONS:
         fail("convention", repr(convention), f"one of {sorted(CONVENTIONS)}", "Name how the noise was published.")
     chosen = CONVENTIONS[convention]
-    if chosen.calibrated != (sensitivity is not None):
-        expected = "the sensitivity" if chosen.calibrated else f"none, for {convention!r}"
-        fail("sensitivity", sensitivity, expected, "It is needed for epsilon and rho only.")
+    given = {"sensitivity": sensitivity, "alpha": alpha}
+    for name, number in given.items():
+        if (chosen.needs == name) != (number is not None):
+            expected = f"the {name}" if chosen.needs == name else f"none, for {convention!r}"
+            use = "epsilon and rho" if name == "sensitivity" else "accuracies"
+            fail(name, describe(number), expected, f"It is needed for {use} only.")
     check_positive("published", published, "Pass the published number.")
+    if alpha is not None:
+        check_share("alpha", alpha, "Pass such as 0.05 for 95 %.")
     chosen.check(published)
-    if chosen.calibrated:
+    if chosen.needs == "sensitivity":
         return chosen.mechanism(chosen.scale(published, sensitivity), privacy=privacy)
-    scale = chosen.scale(np.asarray(published, float))
+    scale = chosen.scale(np.asarray(published, float), *([] if alpha is None else [alpha]))
     return chosen.mechanism(float(scale) if np.ndim(scale) == 0 else jnp.asarray(scale), privacy=privacy)

@@ -1,6 +1,6 @@
 """A release whose noise is not known: numbers of its mechanisms are estimated with the parameters of the model."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,21 +11,13 @@ from dpjax._util.pytree import frozen_pytree
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Records
 from dpjax.mechanisms.base import as_mechanism, is_mechanism
-from dpjax.mechanisms.unknown import UnknownNumber, unknown_numbers
+from dpjax.mechanisms.unknown import UnknownChannel, UnknownNumber, unknown_numbers
 from dpjax.release.base import OwnRelease
 from dpjax.release.levels import to_codes
 from dpjax.release.microdata import Microdata
 from dpjax.release.weights import read_weights
 
-__all__ = ["EstimatedNoise", "UnknownChannel", "is_unknown"]
-
-
-@dataclass(frozen=True, eq=False)
-class UnknownChannel:
-    """A mechanism as a function of the parameters, some of which have priors of their own."""
-
-    function: Callable[[Mapping[str, Any]], Any]
-    priors: dict[str, Any]
+__all__ = ["EstimatedNoise", "is_unknown"]
 
 
 class Numbers(dict[str, Any]):

@@ -11,6 +11,7 @@ from dpjax._util.validation import fail, name_of
 from dpjax.base import Statistic
 from dpjax.mechanisms.composite import Independent, Padded
 from dpjax.release.checks import PrecisionWarning
+from dpjax.release.estimated import EstimatedNoise
 from dpjax.release.fields import FieldValues
 from dpjax.release.local import LocalRelease
 from dpjax.release.microdata import Microdata
@@ -115,6 +116,11 @@ def _check_release(argument: str, release: Any) -> None:
     """Raise unless it is a release, and has as many values as its statistic, or fewer."""
     if isinstance(release, LocalRelease | Microdata):
         return
+    if isinstance(release, EstimatedNoise):
+        remedy = (
+            "Pass all fields to one dpjax.LocalRelease({field: (values, channel)}). Beside sums noise has to be known."
+        )
+        fail(argument, "noise that is not known", "known noise", remedy, error=TypeError)
     if not isinstance(release, Release):
         remedy = "Pass instances of dpjax.Release, one after the other."
         fail(argument, name_of(release), "a Release, a LocalRelease or Microdata", remedy, error=TypeError)

@@ -184,7 +184,7 @@ def _names_function(entry: Any) -> bool:
 def _encode_parameter(name: str, value: Any) -> Any:
     if isinstance(value, Privacy):
         return {key: entry for key, entry in asdict(value).items() if entry is not None}
-    if name == "mechanisms":
+    if name in ("mechanisms", "numerators"):
         return [encode_mechanism(part) for part in value]
     if name == "utilities":
         return _encode_utilities(value)
@@ -196,7 +196,7 @@ def _encode_parameter(name: str, value: Any) -> Any:
 def _decode_parameter(name: str, value: Any) -> Any:
     if name == "privacy" and isinstance(value, dict):
         return _build("privacy", Privacy, value)
-    if name == "mechanisms" and isinstance(value, list):
+    if name in ("mechanisms", "numerators") and isinstance(value, list):
         return [decode_mechanism(part) for part in value]
     if name == "utilities":
         kind, parameters = _split("utilities", value, Utilities.by_json_name)

@@ -81,6 +81,10 @@ class LocalRelease(FieldValues, OwnRelease):
             return EstimatedNoise.of_fields({field: (values, channel, levels)}, missing, weights)
         if isinstance(values, dict) and channel is None and any(map(has_unknown_noise, values.values())):
             return EstimatedNoise.of_fields(values, missing, weights)
+        for name, given in values.items() if isinstance(values, dict) else ():
+            if isinstance(given, list) and any(map(has_unknown_noise, given)):
+                remedy = "Pass one report of each record, or known noise."
+                fail(f"fields[{name!r}]", "reports in parts, with noise that is not known", "one report", remedy)
         if not isinstance(values, dict):
             if missing is not None:
                 remedy = "Pass LocalRelease({field: (values, channel)}, missing={field: mask})."

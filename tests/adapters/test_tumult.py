@@ -2,12 +2,15 @@
 
 import enum
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
 import dpjax
 from dpjax.adapters import tumult
 from dpjax.adapters.tumult import mechanism_from_tumult
+from tests.conftest import FLOAT32
 
 # What opendp.mod.serialize of version 0.16.0 makes of a vector measurement, shortened by its input metric and versions.
 LAPLACE = """{"__function__": "make_laplace", "__module__": "measurements", "__kwargs__": {
@@ -80,3 +83,31 @@ def test_quantiles_of_tumult_are_drawn_between_neighbouring_values(budget):
 def test_quantiles_of_tumult_without_one_budget_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         tumult.read_quantile(41.3, **{"quantile": 0.25} | AGES | options)
+
+
+def test_an_average_is_that_of_a_clamped_count():
+    """Catches a count that is not set to 1 where it was below, and another middle than that of the bounds."""
+    noise = {"sum_noise": {"noise_mechanism": Noise.LAPLACE, "noise_parameter": 3.0}}
+    counts = {"noise_mechanism": Noise.GEOMETRIC, "noise_parameter": 2.0}
+    bounds = {"field": "y", "low": 1.0, "high": 4.0}
+    release = tumult.read_average(2.9, **bounds, **noise, count_noise=counts, n=3)
+    ages = np.array([1.5, 5.0, 3.0])
+    found = float(release.log_likelihood({"y": jnp.asarray(ages)}))
+    multiples = np.arange(1, 400)
+    law = np.exp(-np.abs(np.arange(-400, 401)) / 2.0)
+    law /= law.sum()
+    probability = np.append(law[: 400 + 1 - 3 + 1].sum(), law[402 - 3 : 402 - 3 + 398])
+    noisy = stats.laplace.pdf(0.4 * multiples - np.sum(np.clip(ages, 1.0, 4.0) - 2.5), scale=3.0)
+    np.testing.assert_allclose(found, np.log(np.sum(probability * multiples * noisy)), rtol=1e-5 if FLOAT32 else 1e-10)
+
+
+def test_an_average_of_integers_is_a_fraction():
+    """Catches a middle of integers that is not whole, and a count that may have been below 1."""
+    noise = {"sum_noise": dpjax.DiscreteLaplace(3.0), "count_noise": dpjax.DiscreteLaplace(2.0)}
+    release = tumult.read_average(2 + 13 / 37, field="y", low=0, high=5, **noise, n=60, whole=True)
+    assert release.value.tolist() == [13.0, 37.0]
+    assert release.statistic({"y": jnp.asarray(4.0)}).tolist() == [2.0, 1.0]
+    with pytest.raises(ValueError, match="n: given 30 records, noise of scale 2; expected at least 41 records"):
+        tumult.read_average(2.5, field="y", low=0, high=5, **noise, n=30, whole=True)
+    with pytest.raises(ValueError, match="low, high: given 5 and 0; expected low < high"):
+        tumult.read_average(2.5, field="y", low=5, high=0, **noise, n=60)

@@ -98,7 +98,7 @@ QUOTIENTS = [
         lambda: quotient(bottom=dpjax.Staircase(1.0, 1.0, 0.3)),
         "denominator: given Staircase; expected a dpjax.Gaussian",
     ),
-    (lambda: quotient(bottom=dpjax.DiscreteLaplace(1.0)), "denominator: given DiscreteLaplace"),
+    (lambda: quotient(top=dpjax.DiscreteLaplace(1.0)), "numerator: given DiscreteLaplace"),
     (lambda: quotient(top=dpjax.Exact()), "numerator: given Exact"),
     (
         lambda: quotient(top=dpjax.Laplace([1.0, 2.0])),
@@ -206,7 +206,7 @@ def moments(
 
 
 MOMENTS = [
-    ({"count": None}, "count: given None; expected the published noisy counts. Two quotients over one noisy"),
+    ({"mean": None}, "mean: given None; expected the published numbers. A variance alone has no density here"),
     ({"count": [0.0, 3.0]}, "count: given float"),
     ({"mean": [0.3]}, "mean: given shape [1]; expected shape [2], as count"),
     ({"variance": [0.1, np.inf]}, "variance: given"),

@@ -234,6 +234,7 @@ BAD = {
     "redaction backwards": (lambda: Coarsened.multiples(5, redacted=(7, 1)), "redacted"),
     "redaction of a number": (lambda: Coarsened.multiples(5, redacted=7), "redacted"),
     "bins from 1": (lambda: Coarsened.bins([1, 5]), "starts"),
+    "bins without a start": (lambda: Coarsened.bins([np.inf]), "starts"),
     "bins exchanged": (lambda: Coarsened.bins([0, 5, 3]), "starts"),
     "a number that is not published": (lambda: part("midpoints", [3, 4, 3, 9]).release(22), "value"),
     "a negative number": (lambda: part("midpoints", [3, -3, 3, 9]).release(22), "value"),
@@ -267,3 +268,8 @@ def test_a_large_code_stands_for_the_counts_of_the_table() -> None:
     rule.check_value("value", jnp.array([9_999.0, 5_000.0]))
     least, most = rule.sums.bounds(jnp.array([9_999.0, 5_000.0]))
     assert (least.tolist(), most.tolist()) == ([1.0, 4_995.0], [7.0, 5_004.0])
+
+
+def test_bins_take_open_ends():
+    """Catches an infinite end that ends in an error of NumPy."""
+    assert Coarsened.bins([-np.inf, 1, 5, np.inf]) == Coarsened.bins([0, 1, 5])

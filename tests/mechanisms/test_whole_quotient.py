@@ -107,13 +107,13 @@ def test_quotients_that_are_none_of_whole_numbers_are_refused_or_said():
     with pytest.warns(UserWarning, match="value: 0.31 has few decimals, and is taken to be 31/100"):
         release_of(KINDS[3], [0.31])
     assert release_of(KINDS[3], [1234567 / 98765]).value.tolist() == [1234567.0, 98765.0]
-    with pytest.raises(TypeError, match="denominator: given DiscreteLaplace"):
+    with pytest.raises(TypeError, match="numerator: given DiscreteLaplace"):
         dpjax.releases.quotient(
             [0.5],
             NUMERATOR,
             DENOMINATOR,
-            numerator_noise=dpjax.Laplace(1.0),
-            denominator_noise=dpjax.DiscreteLaplace(1.0),
+            numerator_noise=dpjax.DiscreteLaplace(1.0),
+            denominator_noise=dpjax.Laplace(1.0),
             n=N,
         )
     mechanism = WholeQuotient(dpjax.DiscreteLaplace(1.0), dpjax.DiscreteLaplace(1.0))

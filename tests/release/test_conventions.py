@@ -5,6 +5,7 @@ import re
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
 from dpjax.mechanisms import DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, Privacy
 from dpjax.release import CONVENTIONS, mechanism_from_published
@@ -38,6 +39,35 @@ def test_each_convention_gives_its_scale(convention, published, sensitivity, exp
     mechanism = mechanism_from_published(convention, published, sensitivity=sensitivity)
     assert type(mechanism) is type(expected)
     assert mechanism.scale == pytest.approx(expected.scale, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("kind", "accuracy", "alpha"),
+    [(kind, *place) for kind in ("laplace", "gaussian") for place in ((9.0, 0.05), (0.3, 0.9))]
+    + [
+        (f"discrete_{kind}", *place) for kind in ("laplace", "gaussian") for place in ((9, 0.05), (1, 0.5), (300, 0.01))
+    ],
+)
+def test_noise_is_beyond_its_accuracy_with_the_probability_that_was_stated(kind, accuracy, alpha):
+    """Catches a half width of integer noise that is read by the formula of real noise, and one tail for two."""
+    mechanism = mechanism_from_published(f"{kind}_accuracy", accuracy, alpha=alpha)
+    scale = float(mechanism.scale)
+    if mechanism.integer_noise:
+        law = np.exp(-np.abs(SUPPORT) / scale if kind == "discrete_laplace" else -(SUPPORT**2) / (2 * scale**2))
+        beyond = law[np.abs(SUPPORT) >= accuracy].sum() / law.sum()
+    else:
+        beyond = 2 * (stats.laplace if kind == "laplace" else stats.norm).sf(accuracy, scale=scale)
+    assert beyond == pytest.approx(alpha, rel=1e-9)
+
+
+def test_an_accuracy_needs_its_level():
+    """Catches a half width that is read at some level by default."""
+    with pytest.raises(ValueError, match=r"alpha: given None; expected the alpha\. It is needed for accuracies only"):
+        mechanism_from_published("laplace_accuracy", 9.0)
+    with pytest.raises(ValueError, match=r"alpha: given 0\.05; expected none, for 'laplace_scale'"):
+        mechanism_from_published("laplace_scale", 9.0, alpha=0.05)
+    with pytest.raises(ValueError, match=r"published: given .*; expected whole numbers above 0"):
+        mechanism_from_published("discrete_gaussian_accuracy", 9.5, alpha=0.05)
 
 
 def test_every_convention_is_documented():

@@ -12,9 +12,8 @@ from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import fail, name_of
 from dpjax.adapters.numpyro.floats import on_floats
 from dpjax.base import Array, Key
-from dpjax.mechanisms.unknown import UnknownNumber
+from dpjax.mechanisms.unknown import UnknownChannel, UnknownNumber
 from dpjax.models.priors import GammaPrior, InverseGammaPrior, NormalPrior
-from dpjax.release.estimated import UnknownChannel
 
 __all__ = ["unknown"]
 

@@ -204,6 +204,9 @@ def choose_columns(records: Any, columns: Columns | None, people: People) -> dic
     wanted = [one for of in chosen.values() for one in (of if isinstance(of, list) else [of])]
     if missing := [one for one in wanted if one not in names]:
         fail("columns", missing, f"columns of the table, {names}", "Name columns that there are.")
+    if twice := [one for one in dict.fromkeys(wanted) if wanted.count(one) > 1]:
+        remedy = "Name that field in each statistic: no model has one number under two names."
+        fail("columns", f"{twice}, each for several fields", "one field for each column", remedy)
     if repeated := [one for one in dict.fromkeys([*wanted, people.column]) if names.count(one) > 1]:
         fail("columns", f"{repeated}, each of several columns", "names of one column each", "Rename the others.")
     return chosen

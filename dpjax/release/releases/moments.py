@@ -1,4 +1,4 @@
-"""Means and variances that were computed from noisy sums and a noisy count, such as those of the classes of a model."""
+"""Means and variances that were computed from noisy sums and a noisy count, as of classes of a model or of a query."""
 
 from typing import Any
 
@@ -10,6 +10,7 @@ from dpjax._util.validation import check_array, fail
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms.base import Mechanism
 from dpjax.mechanisms.composite import Independent
+from dpjax.mechanisms.count_quotient import CountQuotient
 from dpjax.release.checks import as_vector, check_mechanism
 from dpjax.release.releases.published import print_error, rounding
 from dpjax.release.releases.quotient import check_size
@@ -23,7 +24,7 @@ __all__ = ["moments"]
 def moments(
     mean: Array,
     variance: Array,
-    count: Array,
+    count: Array | None,
     *,
     sums: Statistic,
     squares: Statistic,
@@ -33,16 +34,17 @@ def moments(
     count_noise: Mechanism,
     n: Any,
 ) -> Release:
-    """The release of means and variances of k groups, beside the noisy counts by which noisy sums were divided.
+    """The release of means and variances of k groups, made of noisy sums that were divided by noisy counts.
 
     Parameters
     ----------
     mean : [k]
         The published means: noisy sums over noisy counts.
     variance : [k]
-        The published variances: noisy sums of squares over noisy counts, less the squares of the means.
+        The published variances: noisy sums of squares over noisy counts, less the squares of the means. Of published
+        standard deviations the squares.
     count : [k]
-        The published noisy counts.
+        The published noisy counts; ``None`` if they were kept secret.
     sums
         The statistic ``record -> [k]`` of the sums: the record's value in its own group, 0 in the others.
     squares
@@ -50,27 +52,29 @@ def moments(
     counts
         The statistic ``record -> [k]`` of the counts, such as `dpjax.statistics.cells`.
     sum_noise
-        The noise of the k sums: any mechanism that adds some.
+        The noise of the k sums: any mechanism that adds some. Without counts a `dpjax.Gaussian` or a `dpjax.Laplace`.
     square_noise
-        That of the k sums of squares.
+        That of the k sums of squares, likewise.
     count_noise
-        That of the k counts.
+        That of the k counts. Without them integer noise, also clamped, as in `dpjax.mechanisms.CountQuotient`.
     n
         The public number of records, as in `dpjax.Release`.
 
     Returns
     -------
     Release
-        The release of all 3 k noisy sums, which follow from what was published.
+        The release of all 3 k noisy sums, which follow from what was published. Without counts that of 2 k quotients,
+        by `dpjax.mechanisms.CountQuotient`.
 
     Raises
     ------
     TypeError, ValueError
-        If the counts are missing or 0, or not as many numbers were published of each kind as its statistic has.
+        If counts are 0, or not as many numbers were published of each kind as its statistic has. If the counts are
+        missing, and the noise is of another kind. If the means are missing.
 
     Notes
     -----
-    A linear map for given counts: no density but that of the noise enters. Numbers that were rounded for print give
+    With counts a linear map: no density but that of the noise enters. Numbers that were rounded for print give
     sums that are off by half of their last digit times the count, which is to be far below the noise. Within that of a
     bound of `dpjax.mechanisms.Censored`, or of a whole number under integer noise, sums are taken to be there.
 
@@ -98,26 +102,33 @@ def moments(
     >>> release.value.shape
     (6,)
     """
-    if count is None:
-        remedy = "Two quotients over one noisy denominator that was kept secret have no density here."
-        fail("count", "None", "the published noisy counts", remedy, error=TypeError)
+    if mean is None or variance is None:
+        name = "mean" if mean is None else "variance"
+        remedy = "A variance alone has no density here, and a mean alone is dpjax.releases.quotient. Ask for the sums."
+        fail(name, "None", "the published numbers", remedy, error=TypeError)
     vectors = {
         name: as_vector(name, value, "Pass one published number for each group.")
         for name, value in {"mean": mean, "variance": variance, "count": count}.items()
+        if value is not None
     }
-    check_array("count", vectors["count"], lambda array: array != 0, "numbers other than 0", "Leave empty groups out.")
-    size = len(vectors["count"])
+    *_, last = vectors
+    size = len(vectors[last])
     for name, vector in vectors.items():
         if len(vector) != size:
-            fail(name, f"shape {list(vector.shape)}", f"shape [{size}], as count", "Pass one number for each group.")
+            fail(name, f"shape {list(vector.shape)}", f"shape [{size}], as {last}", "Pass one number for each group.")
     statistics = {"sums": sums, "squares": squares, "counts": counts}
     for name, statistic in statistics.items():
         check_size(name, statistic, size, "one for each group", "Pass one sum for each group.")
     for name, noise in {"sum_noise": sum_noise, "square_noise": square_noise, "count_noise": count_noise}.items():
         check_mechanism(name, noise, (size,))
+    every = stacked(*statistics.values())
+    if count is None:
+        quotients = jnp.concatenate([vectors["mean"], vectors["variance"] + vectors["mean"] ** 2])
+        return Release(quotients, CountQuotient((sum_noise, square_noise), count_noise, size), every, n)
+    check_array("count", vectors["count"], lambda array: array != 0, "numbers other than 0", "Leave empty groups out.")
     mechanism = Independent((sum_noise, square_noise, count_noise), (size,) * 3)
     value = mechanism._to_atoms(*noisy_sums(mean, variance, count))
-    return Release(jnp.asarray(value, jnp.result_type(float)), mechanism, stacked(*statistics.values()), n)
+    return Release(jnp.asarray(value, jnp.result_type(float)), mechanism, every, n)
 
 
 def noisy_sums(mean: Any, variance: Any, count: Any) -> tuple[np.ndarray, np.ndarray]:

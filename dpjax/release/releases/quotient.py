@@ -10,6 +10,7 @@ from dpjax._util.validation import fail, name_of
 from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Statistic
 from dpjax.mechanisms.base import Mechanism
+from dpjax.mechanisms.count_quotient import CountQuotient
 from dpjax.mechanisms.quotient import Quotient, WholeQuotient
 from dpjax.numerics.quotients import to_fraction
 from dpjax.release.checks import as_vector, check_mechanism
@@ -41,24 +42,26 @@ def quotient(
     denominator
         The statistic ``record -> [k]`` by whose sums they were divided, such as the counts of groups.
     numerator_noise
-        The noise of the k numerators: a `dpjax.Gaussian` or a `dpjax.Laplace`. Or integer noise on both:
-        `dpjax.DiscreteLaplace` or `dpjax.DiscreteGaussian`, of sums that are whole.
+        The noise of the k numerators: a `dpjax.Gaussian` or a `dpjax.Laplace`. Or, on sums that are whole, a
+        `dpjax.DiscreteLaplace` or a `dpjax.DiscreteGaussian`, beside such noise on the denominators.
     denominator_noise
-        That of the k denominators, likewise, independent of it and drawn anew for each quotient.
+        That of the k denominators, independent of it and drawn anew for each quotient: of these kinds, integer noise
+        for counts. If counts were clamped, below a real numerator, it is as in `dpjax.mechanisms.CountQuotient`.
     n
         The public number of records, as in `dpjax.Release`.
 
     Returns
     -------
     Release
-        Of the two statistics in one (`dpjax.statistics.stacked`), by `dpjax.mechanisms.Quotient`. With integer noise by
-        `dpjax.mechanisms.WholeQuotient`: its value is the fractions in lowest terms.
+        Of the two statistics in one (`dpjax.statistics.stacked`), by `dpjax.mechanisms.Quotient`. With integer noise on
+        the denominators by `dpjax.mechanisms.CountQuotient`, and on both by `dpjax.mechanisms.WholeQuotient`: its value
+        is the fractions in lowest terms.
 
     Raises
     ------
     TypeError, ValueError
-        If a statistic has not as many coordinates as there are quotients, or noise is of another kind. If noise is
-        integer, and a quotient is none of whole numbers to all its digits.
+        If a statistic has not as many coordinates as there are quotients, or noise is of another kind. If both have
+        integer noise, and a quotient is none of whole numbers to all its digits.
 
     Warns
     -----
@@ -85,16 +88,18 @@ def quotient(
     2
     """
     vector = as_vector("value", value, "Pass the published quotients.")
-    remedy = "Pass one sum for each quotient. Several numerators over one noisy denominator have no known density."
+    remedy = "Pass one sum for each quotient. Of a mean and a variance by one noisy count see dpjax.releases.moments."
     for name, statistic in {"numerator": numerator, "denominator": denominator}.items():
         check_size(name, statistic, len(vector), "one for each quotient", remedy)
     for name, noise in {"numerator_noise": numerator_noise, "denominator_noise": denominator_noise}.items():
         check_mechanism(name, noise, (len(vector),))
     both = stacked(numerator, denominator)
-    if numerator_noise.integer_noise and denominator_noise.integer_noise:
-        whole = WholeQuotient(numerator_noise, denominator_noise, len(vector))
-        return Release(in_lowest_terms(value), whole, both, n)
-    return Release(vector, Quotient(numerator_noise, denominator_noise, len(vector)), both, n)
+    if not denominator_noise.integer_noise:
+        return Release(vector, Quotient(numerator_noise, denominator_noise, len(vector)), both, n)
+    if not numerator_noise.integer_noise:
+        return Release(vector, CountQuotient((numerator_noise,), denominator_noise, len(vector)), both, n)
+    whole = WholeQuotient(numerator_noise, denominator_noise, len(vector))
+    return Release(in_lowest_terms(value), whole, both, n)
 
 
 def in_lowest_terms(value: Any) -> Array:

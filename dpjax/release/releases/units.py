@@ -9,6 +9,7 @@ from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_number, describe_array, fail, name_of, read_numbers
 from dpjax.mechanisms import Censored, Exact
 from dpjax.mechanisms.base import Mechanism, as_mechanism
+from dpjax.mechanisms.unknown import unknown_numbers
 from dpjax.release.checks import check_mechanism
 from dpjax.release.local import LocalRelease
 from dpjax.release.microdata import Microdata
@@ -116,8 +117,12 @@ def withheld_units(values: Any, totals: Release, *, field: str = "y") -> Microda
     if not isinstance(totals, Release):
         remedy = "Pass dpjax.Release(totals, dpjax.Exact(), dpjax.statistics.group_totals(...), n)."
         fail("totals", name_of(totals), "a dpjax.Release", remedy, error=TypeError)
+    if not isinstance(field, str):
+        fail("field", repr(field), "the name of a record field", "Pass a string.", error=TypeError)
     counts, gaps = read_units(values)
     remedy = "Pass NaN where a count was withheld."
+    if totals.n != len(counts):
+        fail("values", f"{len(counts)} units", f"{totals.n}, as the totals have", "Pass one value for each unit.")
     known = counts[~gaps]
     if not np.all((known >= 0) & (known == np.round(known))):
         fail("values", describe_array(known), "counts and NaN", remedy)
@@ -172,7 +177,8 @@ def thresholded_units(values: Any, mechanism: Mechanism | Any, threshold: Any, *
         given = f"{numbers[below].min():g}"
         expected = f"numbers of at least {limits if limits.ndim == 0 else limits[below[numbers[below].argmin()]]:g}"
         fail("values", given, f"{expected}, or NaN", LEAST_PUBLISHED)
-    check_mechanism("mechanism", mechanism, (), len(numbers))
+    if not unknown_numbers(mechanism):
+        check_mechanism("mechanism", mechanism, (), len(numbers))
     noise = as_mechanism(mechanism)
     lower = jnp.asarray(noise._largest_below(limits), float)
     return LocalRelease(jnp.where(gaps, lower, numbers), Censored(noise, lower=lower), field)

@@ -102,7 +102,78 @@ def bits():
     return dpjax.from_numpyro(campaigns, ["y"]), release, {"share": 0.3, "keep": 0.8}, expected
 
 
-CASES = [laboratory, of_the_model, whole_noise, answers, channel, bits]
+def several_bits():
+    """The same of two reports of each person that were added up: sums of those who count and of others."""
+    persons, share, keep, flip = np.array([20, 30, 40]), 0.3, 0.8, 0.2
+    made = dpjax.unknown(lambda p: ReportSums(p["keep"], flip, persons, reports=2), {"keep": dist.Beta(30.0, 10.0)})
+    expected = 0.0
+    for total, n in zip([17, 22, 31], persons, strict=True):
+        counts = np.arange(n + 1)
+        ones = np.array([np.convolve(pmf(2 * one, keep), pmf(2 * (n - one), flip))[total] for one in counts])
+        expected += np.log(np.sum(stats.binom.pmf(counts, n, share) * ones))
+    release = dpjax.LocalRelease([17, 22, 31], made, "y")
+    return dpjax.from_numpyro(campaigns, ["y"]), release, {"share": share, "keep": keep}, expected
+
+
+def pmf(n, p):
+    """The probabilities [n + 1] of a binomial distribution."""
+    return stats.binom.pmf(np.arange(n + 1), n, p)
+
+
+def below_a_threshold():
+    """An unknown standard deviation of numbers of which those below a threshold are not shown."""
+    noise = dpjax.Gaussian(dpjax.unknown("tau", dist.HalfNormal(2.0)))
+    release = dpjax.releases.thresholded_units([1.2, 3.0, np.nan], noise, 1.0)
+    law = stats.norm(1.0, np.sqrt(4 + 0.49))
+    return NORMAL, release, {"mean": 1.0, "tau": 0.7}, law.logpdf([1.2, 3.0]).sum() + law.logcdf(1.0)
+
+
+def rounded():
+    """The same of numbers that were rounded."""
+    noise = dpjax.Rounded(dpjax.Gaussian(dpjax.unknown("tau", dist.HalfNormal(2.0))), 1.0)
+    law = stats.norm(1.0, np.sqrt(4 + 0.49))
+    values = np.array([1.0, 3.0, -4.0])
+    expected = np.log(law.cdf(values + 0.5) - law.cdf(values - 0.5)).sum()
+    return NORMAL, dpjax.LocalRelease(values, noise, "y"), {"mean": 1.0, "tau": 0.7}, expected
+
+
+def two_fields():
+    """Answers to two questions, each with a probability of its own, one of them missing once."""
+    other, share = np.array([0, 1, 1, 0, 1, 1, 0]), np.array([0.2, 0.3, 0.5])
+    given = np.array([[0.4, 0.6], [0.7, 0.3], [0.1, 0.9]])
+    keep = {name: dpjax.unknown(name, dist.Beta(20.0, 5.0)) for name in ("first", "second")}
+    fields = {
+        "a": (ANSWERS, dpjax.RandomizedResponse(keep["first"], 3)),
+        "b": (other, dpjax.RandomizedResponse(keep["second"], 2)),
+    }
+    release = dpjax.LocalRelease(fields, missing={"a": np.arange(7) == 0})
+    matrix = {3: np.full((3, 3), 0.15) + 0.55 * np.eye(3), 2: np.full((2, 2), 0.1) + 0.8 * np.eye(2)}
+    law = matrix[3].T @ (share[:, None] * given) @ matrix[2]
+    expected = np.log(law[ANSWERS, other])[1:].sum() + np.log(law.sum(axis=0)[other[0]])
+    parameters = {"share": share, "given": given, "first": 0.7, "second": 0.9}
+    return dpjax.from_numpyro(questions, ["a", "b"]), release, parameters, expected
+
+
+def questions(a=None, b=None):
+    share = numpyro.sample("share", dist.Dirichlet(jnp.ones(3)))
+    given = numpyro.sample("given", dist.Dirichlet(jnp.ones((3, 2))))
+    with numpyro.plate("persons", 7):
+        a = numpyro.sample("a", dist.Categorical(share), obs=a)
+        numpyro.sample("b", dist.Categorical(given[a]), obs=b)
+
+
+CASES = [
+    laboratory,
+    of_the_model,
+    whole_noise,
+    answers,
+    channel,
+    bits,
+    several_bits,
+    below_a_threshold,
+    rounded,
+    two_fields,
+]
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -204,6 +275,30 @@ REFUSED = {
     "a sum": (
         lambda: dpjax.Release([3.0], dpjax.Laplace(tau()), dpjax.statistics.total("y", 0, 1), n=5),
         "mechanism: given a Laplace with the unknown number 'tau'",
+    ),
+    "a table": (
+        lambda: dpjax.Release([3, 4], dpjax.DiscreteLaplace(tau()), dpjax.statistics.cells("cell", 2), n=7),
+        "mechanism: given a DiscreteLaplace with the unknown number 'tau'; expected known .* On sums and tables",
+    ),
+    "a table by a function": (
+        lambda: dpjax.Release(
+            [3, 4],
+            dpjax.unknown(lambda p: dpjax.DiscreteLaplace(p["b"]), {"b": models.GammaPrior(3.0, 1.0)}),
+            dpjax.statistics.cells("cell", 2),
+            n=7,
+        ),
+        r"mechanism: given a UnknownChannel with the unknown numbers \['b'\]; expected known numbers",
+    ),
+    "beside a sum": (
+        lambda: dpjax.joint(
+            dpjax.LocalRelease(Y, dpjax.Gaussian(tau()), "y"),
+            dpjax.Release([3.0], dpjax.Laplace(1.0), dpjax.statistics.total("y", 0, 1), n=6),
+        ),
+        r"releases\[0\]: given noise that is not known; expected known noise. Pass all fields to one",
+    ),
+    "several reports of a field": (
+        lambda: dpjax.LocalRelease({"y": [(Y, dpjax.Gaussian(tau())), (Y, dpjax.Gaussian(1.0))]}),
+        r"fields\['y'\]: given reports in parts, with noise that is not known; expected one report",
     ),
     "a field of microdata": (
         lambda: dpjax.Microdata({"y": (Y, dpjax.Gaussian(tau()))}),

@@ -303,6 +303,15 @@ def test_no_column_is_guessed():
         release(TOTAL, frame, columns={"y": "job"})
 
 
+def test_no_column_has_two_fields():
+    """Catches one column under two names, which no model can read: it was taken and charged."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"wage": [1.0, 2.0], "job": [0, 1]})
+    both = statistics.stacked(TOTAL, statistics.total("z", 0.0, 1.0))
+    with pytest.raises(ValueError, match=r"columns: given \['wage'\], each for several fields; expected one field"):
+        release(both, frame, columns={"y": "wage", "z": "wage"})
+
+
 def test_what_subsampled_queries_leave_can_be_spent():
     pytest.importorskip("dp_accounting")
     ledger = private.Ledger(BUDGET)
