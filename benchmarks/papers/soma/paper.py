@@ -301,8 +301,7 @@ PAPER = Paper(
             "quartiles of the records: sweeps until all stay within 0.02 of the exact ones",
             settlings(),
             "100 runs at one release",
-            looks="SOMA is ahead of both, as in the paper, from either start. On single releases, such as that of "
-            "`histogram`, which draws the figure, a systematic scan can be as fast.",
+            looks="SOMA is ahead of both, as in the paper, from either start.",
             first="Figure 5",
         ),
         Row(
