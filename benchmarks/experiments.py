@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks import machine
-from benchmarks.papers import authors
+from benchmarks.papers import authors, parts
 
 FOLDERS = {
     "damcmc": "benchmarks.papers.damcmc",
@@ -30,6 +30,7 @@ class Experiment(NamedTuple):
     Where a figure has several panels, in rows and columns, ``axes`` is the list of them, row by row; where `panels` is
     None, it is the figure. Tiny settings are the smallest that run all of the code: their figures mean nothing.
     An experiment that reads `files` of a paper's authors has the setting `data`, the folder that has them, or None.
+    One of many repeats has the setting `part`, which of several runs it is: see `parts`.
     """
 
     module: str
@@ -60,10 +61,11 @@ def main(folder: str, arguments: Sequence[str]) -> None:
     settings = choose_settings(experiment, options)
     print(f"{options.name}: {settings}", file=sys.stderr, flush=True)
     given = authors.describe(settings.get("data"), experiment.files)
+    before = None if options.part is None else parts.read(options.json, settings)
     measured = module.measure(**settings)
     to_file = options.json is not None and str(options.json) != "-"
     for result in [measured] if isinstance(measured, dict) else measured:
-        content = contain(settings, given, result)
+        content = parts.add(before, contain(settings, given, result))
         if to_file:
             options.json.write_text(format_json(content))
     if not to_file:
@@ -90,7 +92,10 @@ def parse(folder: str, arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--data", metavar="FOLDER", help="the files of the paper's authors, where an experiment reads any"
     )
+    parser.add_argument("--part", type=int, metavar="K", help="join part K, from 0 on, to the file: for long runs")
     options = parser.parse_args(arguments)
+    if options.part is not None and ("part" not in names[options.name].full or options.json is None):
+        parser.error(f"--part is for an experiment that has parts, and takes a file; given {options.name}")
     unknown = [name for name, _ in options.set if name not in names[options.name].full]
     if unknown:
         parser.error(f"{options.name} has no setting {unknown[0]}")
@@ -115,14 +120,17 @@ def parse_value(text: str) -> int | float | str:
 def choose_settings(experiment: Experiment, options: argparse.Namespace) -> dict[str, Any]:
     """The settings of an experiment: its own, unless others are given."""
     own = experiment.tiny if options.tiny else experiment.quick if options.quick else experiment.full
-    return own | dict(options.set) | ({"data": options.data} if experiment.files else {})
+    part = {} if options.part is None else {"part": options.part}
+    return own | dict(options.set) | part | ({"data": options.data} if experiment.files else {})
 
 
 def contain(settings: dict[str, Any], files: dict[str, str], result: dict[str, Any]) -> dict[str, Any]:
     """What the file of a run holds: machine and CPU seconds of the process, settings, files read, and the result."""
     environment = machine.describe() | {"cpu_seconds": round(machine.cpu_seconds())}
-    kept = {name: value for name, value in settings.items() if name != "data"}
-    return {"environment": environment, "settings": kept, **({"files": files} if files else {}), **result}
+    kept = {name: value for name, value in settings.items() if name not in ("data", "part")}
+    more = {"files": files} if files else {}
+    more |= {"parts": [settings["part"]]} if "part" in settings else {}
+    return {"environment": environment, "settings": kept, **more, **result}
 
 
 def format_json(content: dict[str, Any]) -> str:

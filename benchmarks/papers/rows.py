@@ -30,6 +30,11 @@ Read = Callable[[dict[str, Any]], float]
 """A number of a result."""
 
 
+def exactly(_: dict[str, Any]) -> float:
+    """The error of a number that is counted or solved for, and not drawn."""
+    return 0.0
+
+
 def judge(ours: float, error: float | None, paper: float, kind: Kind = "value", matters: float | None = None) -> str:
     """The verdict on a number, by its standard error, and how large a difference matters.
 

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from benchmarks.papers.mixture import problems, samplers, speed
+from benchmarks.papers.mixture import numbers, problems, samplers, speed
 
 
 def test_the_problem_is_the_one_described() -> None:
@@ -57,3 +57,31 @@ def test_laws_of_the_number_of_clusters_are_compared_with_what_chance_makes_of_t
     (shifted,) = samplers.compare(figures(0), figures(1))
     assert shifted["variation"] > 4 * shifted["by_chance"]
     assert shifted["difference"] == pytest.approx(-1, abs=5 * shifted["error"])
+
+
+def test_errors_of_ratios_are_those_that_they_have_over_runs() -> None:
+    """From data sets, from means of them and from quartiles: each beside the spread of the ratio over 2,000 runs."""
+    generator, repeats = np.random.default_rng(2), 40
+
+    def run() -> dict[str, object]:
+        shared = generator.normal(size=repeats)
+        rows = []
+        for name, mean in (("top", 6.0), ("bottom", 3.0)):
+            found = mean + 0.3 * (shared if name == "top" else 1) * generator.normal(size=repeats)
+            low, middle, high = np.quantile(found, [0.25, 0.5, 0.75])
+            rows.append({"name": name, "far_each": found.tolist(), "far": middle, "far_quartiles": [low, high]})
+        return {"rows": rows, "settings": {"repeats": repeats}}
+
+    runs = [run() for _ in range(2_000)]
+    chosen = {"name": "top"}, {"name": "bottom"}
+    for read in (numbers.over, numbers.over_means):
+        found = read("far", *chosen)
+        ratios, errors = (np.array([found[part](each) for each in runs]) for part in ("read", "error"))
+        assert np.mean(ratios) == pytest.approx(2.0, abs=0.01)
+        assert np.sqrt(np.mean(errors**2)) == pytest.approx(np.std(ratios), rel=0.08)
+    normal = [each | {"rows": [each["rows"][1] | chosen[0], each["rows"][1]]} for each in runs]
+    found = numbers.over_medians("far", *chosen, spread="quartiles")
+    assert [found["read"](each) for each in normal] == [1.0] * len(normal)
+    medians = [each["rows"][1]["far"] for each in runs]
+    expected = np.sqrt(2) * np.std(medians) / np.mean(medians)
+    assert np.mean([found["error"](each) for each in normal]) == pytest.approx(expected, rel=0.1)

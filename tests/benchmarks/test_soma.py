@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.experiments import main
 from benchmarks.papers import authors
-from benchmarks.papers.soma import histogram_quartiles, time_use
+from benchmarks.papers.soma import histogram_quartiles, relabelling, time_use
 from benchmarks.papers.soma.problems import PRINTED, RELEASES, histogram, regression, two_records
 
 
@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.x64
 def test_problems_are_those_of_the_paper(folder: str) -> None:
     assert histogram(20, 5.0)[1].mechanism.scale == pytest.approx(0.4)
-    assert two_records("beta", 4.0)[1].mechanism.scale == pytest.approx(0.25)
+    assert two_records("beta", 4.0)[1].mechanism.scale == pytest.approx(0.125)
     assert regression(10, 30)[1].mechanism.scale == pytest.approx(13 / 300)
     assert regression(10, 3)[1].value.shape == (9,)
     released = regression(100, 30)[1]
@@ -59,6 +59,37 @@ def test_a_run_says_which_file_it_read(
     assert f"{RELEASES}: not given" in said.err
     with pytest.raises(ValueError, match="expected a folder with soma_releases"):
         main("soma", ["time-use", "--tiny", "--data", str(tmp_path), "--json", "-"])
+
+
+@pytest.mark.x64
+def test_pairs_in_numpy_have_the_statistic_and_the_weights_of_the_problem(folder: str) -> None:
+    """Contributions beside the library's statistic, and a maximal coupling of places beside its two laws."""
+    statistic, rng = regression(10, 30, folder)[1].statistic, np.random.default_rng(0)
+    records = 5 * rng.normal(size=(4, 3))
+    exact = [statistic({"x": record[:2], "y": record[2]}) for record in records]
+    np.testing.assert_allclose(relabelling.contributions(records), exact, atol=1e-15)
+    laws = rng.dirichlet(np.ones(10), size=2)
+    weights = np.repeat(laws[:, None], 40_000, axis=1)
+    for first in (False, True):
+        places = relabelling.choose(weights, np.full(weights.shape[1:], first) & (np.arange(10) % 3 == 0), rng)
+        for chain in (0, 1):
+            shares = np.bincount(places[chain], minlength=10) / 40_000
+            assert np.max(np.abs(shares - laws[chain]) / np.sqrt(laws[chain] / 40_000)) < 4.5
+        together, bound = np.mean(places[0] == places[1]), laws.min(axis=0).sum()
+        assert abs(together - bound) < 4.5 * np.sqrt(0.25 / 40_000)
+
+
+def test_relabelled_pairs_keep_their_sums_if_contributions_move(folder: str) -> None:
+    """An exchange of records and contributions leaves each chain's own sum; of records alone it does not."""
+    rng = np.random.default_rng(1)
+    records = rng.normal(size=(2, 50, 10, 3))
+    own = relabelling.contributions(records)
+    which, one, other = np.arange(50), rng.integers(10, size=50), rng.integers(10, size=50)
+    for values in (records, own):
+        relabelling.exchange(values[0], which, one, other)
+    np.testing.assert_allclose(relabelling.contributions(records), own, atol=1e-15)
+    relabelling.exchange(records[1], which[:1], np.array([0]), np.array([1]))
+    assert np.max(np.abs(relabelling.contributions(records[1]) - own[1])) > 1e-3
 
 
 def test_a_jackknife_of_a_mean_is_its_standard_error() -> None:

@@ -46,6 +46,12 @@ def share_covered(result: Result) -> float:
     return float(np.mean(all_coverages(result, "paper's") >= NOMINAL - 1e-9))
 
 
+def error_of_share(result: Result) -> float:
+    """Its standard error, that of a share of so many entries."""
+    share = share_covered(result)
+    return float(np.sqrt(share * (1 - share) / all_coverages(result, "paper's").size))
+
+
 def mean_coverage(result: Result, sampler: str) -> float:
     """The coverage over all parameters and budgets."""
     return float(all_coverages(result, sampler).mean())
@@ -57,13 +63,19 @@ def error_of_mean(result: Result) -> float:
     return float(np.sqrt(NOMINAL * (1 - NOMINAL) / size))
 
 
+def column_of(result: Result, epsilon: float, column: str) -> float:
+    """A column by the paper's sampler."""
+    return float(row_of(result, epsilon)[column])
+
+
 def bounds(epsilons: tuple[float, ...]) -> tuple[Number, ...]:
     """That acceptance is above exp(-ε), also of the record that accepts least."""
     return tuple(
         Number(
             f"{whose}, ε = {epsilon:g}",
             float(np.exp(-epsilon)),
-            partial(lambda result, epsilon, column: float(row_of(result, epsilon)[column]), epsilon=epsilon, column=of),
+            partial(column_of, epsilon=epsilon, column=of),
+            partial(column_of, epsilon=epsilon, column=f"error_of_{of}"),
             kind="at least",
         )
         for epsilon in epsilons
@@ -101,6 +113,7 @@ PAPER = Paper(
             "acceptance, and its bound exp(−ε)",
             bounds((0.1, 0.3, 1.0, 3.0, 10.0)),
             SIZE,
+            file="log-linear-acceptance",
         ),
         Row(
             "Table 1",
@@ -108,7 +121,7 @@ PAPER = Paper(
             "log-linear-coverage",
             "coverage of 90 % intervals, log-linear model; of its cells the text states these alone",
             (
-                Number("share of entries of .9 or more", 0.5, share_covered, kind="at least"),
+                Number("share of entries of .9 or more", 0.5, share_covered, error_of_share, "at least"),
                 below_nominal("p₄", 0.1, 3),
                 below_nominal("p₄", 0.3, 3),
             ),
@@ -137,6 +150,7 @@ PAPER = Paper(
             "acceptance, and its bound exp(−ε)",
             bounds((0.1, 1.0, 3.0, 10.0, 30.0)),
             SIZE,
+            file="regression-acceptance",
         ),
         Row(
             "Table of the supplement",

@@ -89,12 +89,19 @@ def simulate_one(problem: Problem, truth: dict[str, jax.Array] | None, key: jax.
 
 
 def describe_acceptance(info: dict[str, Any]) -> dict[str, float]:
-    """The share of proposals that were accepted: over all, and of the record and of the data set with the smallest."""
-    rates = np.asarray(info["acceptance_rate"], float)
+    """The share of proposals that were accepted: over all, and of the record and of the data set with the smallest.
+
+    The first has its standard error over data sets. That of the worst record is how much the least record of a data
+    set differs among them.
+    """
+    rates = np.asarray(info["acceptance_rate"], float).mean(axis=(1, 2))
+    least = np.asarray(info["acceptance_rate_per_record"], float).reshape(len(rates), -1).min(axis=1)
     return {
         "acceptance": float(rates.mean()),
-        "acceptance_of_worst_data_set": float(rates.mean(axis=(1, 2)).min()),
-        "acceptance_of_worst_record": float(np.min(info["acceptance_rate_per_record"])),
+        "error_of_acceptance": float(rates.std(ddof=1) / np.sqrt(len(rates))),
+        "acceptance_of_worst_data_set": float(rates.min()),
+        "acceptance_of_worst_record": float(least.min()),
+        "error_of_acceptance_of_worst_record": float(least.std(ddof=1)),
     }
 
 

@@ -89,18 +89,24 @@ def count_iterations(kernel: private.PrivateKernel, epsilon: float, cap: int) ->
 
 
 def run_repeats(
-    kernel: private.PrivateKernel, key: jax.Array, starts: jax.Array, num_iterations: int, thin: int = 1
-) -> tuple[np.ndarray, dict[str, float]]:
+    kernel: private.PrivateKernel,
+    key: jax.Array,
+    starts: jax.Array,
+    num_iterations: int,
+    thin: int = 1,
+    places: range | None = None,
+) -> tuple[np.ndarray, dict[str, list[float]]]:
     """Draws [repeats, chains, iterations // thin, d] from starts [repeats · chains, d], and means that are not private.
 
-    One repeat after the other: more chains at once would leave the cache.
+    One repeat after the other: more chains at once would leave the cache. Of the starts of many repeats some may be
+    run alone, at their places, with the keys that they have among all.
     """
+    groups = starts.reshape(-1, NUM_CHAINS, starts.shape[-1])
     runs = [
-        run_chains(kernel, jax.random.fold_in(key, repeat), positions, num_iterations, thin)
-        for repeat, positions in enumerate(starts.reshape(-1, NUM_CHAINS, starts.shape[-1]))
+        run_chains(kernel, jax.random.fold_in(key, place), groups[place], num_iterations, thin)
+        for place in (range(len(groups)) if places is None else places)
     ]
-    names = runs[0][1]
-    rates = {name: round(float(np.mean([rates[name] for _, rates in runs])), 4) for name in names}
+    rates = {name: [round(rates[name], 4) for _, rates in runs] for name in runs[0][1]}
     return np.stack([draws for draws, _ in runs]), rates
 
 

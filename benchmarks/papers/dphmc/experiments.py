@@ -27,15 +27,15 @@ EXPERIMENTS = {
     "figure1-squared": in_float64("figure1_squared", {"repeats": 20}, {"repeats": 5}, {"repeats": 2}),
     "figure2": in_float64(
         "figure2",
-        {"repeats": 10, "cap": 100_000, "largest": 10_000_000},
-        {"repeats": 2, "cap": 2_000, "largest": 100},
-        {"repeats": 1, "cap": 40, "largest": 200},
+        {"repeats": 10, "cap": 100_000, "largest": 10_000_000, "part": 0},
+        {"repeats": 2, "cap": 2_000, "largest": 100, "part": 0},
+        {"repeats": 1, "cap": 40, "largest": 200, "part": 0},
     ),
     "figure3": in_float64(
         "figure3",
-        {"repeats": 10, "divisor": 1, "bounds": BOUNDS},
-        {"repeats": 1, "divisor": 50, "bounds": {"banana": (0.01, 0.1, 1.0), "gaussian": (0.1, 5.0, 50.0)}},
-        {"repeats": 1, "divisor": 1_000, "bounds": {"banana": (0.1, 1.0), "gaussian": (1.0, 10.0)}},
+        {"repeats": 10, "divisor": 1, "bounds": BOUNDS, "part": 0},
+        {"repeats": 1, "divisor": 50, "bounds": {"banana": (0.01, 0.1, 1.0), "gaussian": (0.1, 5.0, 50.0)}, "part": 0},
+        {"repeats": 1, "divisor": 1_000, "bounds": {"banana": (0.1, 1.0), "gaussian": (1.0, 10.0)}, "part": 0},
     ),
     "subsampled-test": Experiment(
         "subsampled_test",

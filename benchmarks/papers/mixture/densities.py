@@ -9,6 +9,7 @@ from scipy import stats
 
 from benchmarks.papers.mixture.deconvolution import Noise, choose_bandwidth, estimate_density, laplace_noise
 from benchmarks.papers.mixture.problems import BASE, BETAS, CENTRES
+from benchmarks.papers.parts import pool
 from dpjax.mixture import MixturePosterior, NormalInverseGamma
 
 NUM_MIXTURES = 200
@@ -86,7 +87,11 @@ def shorten(numbers: Any, digits: int = 4) -> list[float]:
     return [float(f"{number:.{digits}g}") for number in np.ravel(numbers)]
 
 
-def summarize_runs(rows: list[dict[str, float]]) -> dict[str, float | None]:
-    """The median of every figure over the repeats that have it."""
-    known = {name: [row[name] for row in rows if np.isfinite(row[name])] for name in rows[0]}
-    return {name: float(f"{np.median(found):.4g}") if found else None for name, found in known.items()}
+def summarize_runs(rows: list[dict[str, float]], *, each: bool = False) -> dict[str, Any]:
+    """The median of every figure over the repeats that have it; and each, of which the medians then are."""
+    found = {name: [row[name] for row in rows] for name in rows[0]}
+    if each:
+        lists = {name: shorten(numbers) for name, numbers in found.items()}
+        return pool({f"{name}_each": numbers for name, numbers in lists.items()})
+    known = {name: [number for number in numbers if np.isfinite(number)] for name, numbers in found.items()}
+    return {name: float(f"{np.median(numbers):.4g}") if numbers else None for name, numbers in known.items()}

@@ -4,18 +4,17 @@ from benchmarks.experiments import Experiment
 
 EPSILONS = [2, 10, 50, 100, 250]
 VARIANTS = ("exact", "metropolis", "4 proposals", "Neal 5, m = 1")
-RELEASED = ("Laplace", "J = 4", "none", "J = 2")
+RELEASED = ("Laplace", "J = 4", "none")
 READINGS = (
-    "printed",
-    "α = 2",
-    "scale 2",
-    "Langevin",
-    "Langevin, accepted without the prior",
-    "random walk, accepted without the prior",
+    "Gamma(3, 3)",
+    "Gamma(2, 2), as printed",
+    "Gamma(2, 0.05)",
     "Gamma(90, 2)",
-    "Gamma(90, scale 2)",
+    "Gamma(3, 3), Langevin, accepted without the prior",
+    "Gamma(3, 3), random walk, accepted without the prior",
     "Gamma(90, 2), random walk, accepted without the prior",
 )
+OF_ALL = ["Neal 5", "conditional", "noisy counts"]
 PAPER_NAMES = ("paper's slice", "Neal 5, m = 1", "exact", "Neal 5, m = 5")
 MARGINAL_NAMES = ("Neal 2, model (11)", "Neal 3, model (11)", "Neal 5, m = 1, model (10)")
 """The paper's, of Section 4.3; `neal.RUNS` has others beside them."""
@@ -31,9 +30,9 @@ EXPERIMENTS = {
     ),
     "global": Experiment(
         "one_release",
-        {"num_warmup": 1_000, "num_samples": 2_000, "epsilons": EPSILONS, "levels": [2, 4, 6]},
-        {"num_warmup": 200, "num_samples": 300, "epsilons": [10, 50], "levels": [4]},
-        {"num_warmup": 20, "num_samples": 20, "epsilons": [10, 50], "levels": [2]},
+        {"repeats": 48, "sweeps": 5_000, "epsilons": EPSILONS, "levels": [2, 4, 6], "variants": OF_ALL, "part": 0},
+        {"repeats": 2, "sweeps": 300, "epsilons": [10, 50], "levels": [4], "variants": OF_ALL, "part": 0},
+        {"repeats": 1, "sweeps": 20, "epsilons": [10, 50], "levels": [2], "variants": OF_ALL, "part": 0},
         (3, 3),
     ),
     "samplers": Experiment(
@@ -86,9 +85,9 @@ EXPERIMENTS = {
     ),
     "wavelet": Experiment(
         "wavelet",
-        {"repeats": 3, "sweeps": 1_500, "neal_sweeps": 900, "resolutions": (2, 4, 6)},
-        {"repeats": 1, "sweeps": 500, "neal_sweeps": 200, "resolutions": (6,)},
-        {"repeats": 1, "sweeps": 60, "neal_sweeps": 20, "resolutions": (2,)},
+        {"repeats": 48, "sweeps": 10_000, "known": 3, "resolutions": (2, 4, 6), "part": 0},
+        {"repeats": 2, "sweeps": 500, "known": 1, "resolutions": (4,), "part": 0},
+        {"repeats": 1, "sweeps": 60, "known": 1, "resolutions": (2,), "part": 0},
         panels=(2, 5),
     ),
     "neal": Experiment(
@@ -155,10 +154,10 @@ EXPERIMENTS = {
     ),
     "shapes": Experiment(
         "shapes",
-        {"num_warmup": 400, "num_samples": 400, "released": RELEASED, "levels": (4, 2, 6), "readings": READINGS},
-        {"num_warmup": 200, "num_samples": 200, "released": RELEASED, "levels": (4,), "readings": READINGS[:5]},
-        {"num_warmup": 5, "num_samples": 20, "released": ("none",), "levels": (), "readings": ("Langevin",)},
-        panels=(2, 4),
+        {"num_warmup": 400, "num_samples": 400, "released": RELEASED, "readings": READINGS},
+        {"num_warmup": 200, "num_samples": 200, "released": RELEASED, "readings": READINGS[:5:4]},
+        {"num_warmup": 5, "num_samples": 20, "released": ("none",), "readings": READINGS[4:5]},
+        panels=(1, 3),
     ),
     "real-data": Experiment(
         "real_data",

@@ -1,181 +1,208 @@
-"""What the rows of the paper read of kept runs."""
+"""What the rows of the paper read of kept runs, with standard errors.
 
+Those of a ratio come from its data sets, where the file has each; from the spread of their median, where it has
+quartiles or an interval; and from the cells of a table over which a ratio is averaged, such as δ and ε.
+"""
+
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-MARGINAL = NEAL_2, NEAL_3, NEAL_10 = "Neal 2, model (11)", "Neal 3, model (11)", "Neal 5, m = 1, model (10)"
+NEAL_2, NEAL_3, NEAL_10 = "Neal 2, model (11)", "Neal 3, model (11)", "Neal 5, m = 1, model (10)"
 NEAL, MANY, SLICE = "Neal 5, m = 1", "Neal 5, m = 5", "paper's slice"
 
+Result = dict[str, Any]
+Chosen = dict[str, Any]
+"""Values of columns that rows must have."""
 
-def of(result: dict[str, Any], column: str, **chosen: Any) -> float:
-    """A column of the rows that are chosen, mean over the others."""
-    rows = [row for row in result["rows"] if all(row[name] == value for name, value in chosen.items())]
-    return float(np.mean([row[column] for row in rows]))
+OF_MEDIAN = float(np.sqrt(np.pi / 2))
+"""The standard error of the median of Normal numbers over that of their mean."""
 
-
-def change(result: dict[str, Any], sampler: str) -> float:
-    """The effective size of the number of clusters at ε = 50 over that at ε = 1, n = 200."""
-    sizes = [of(result, "effective_per_1000", n=200, epsilon=epsilon, sampler=sampler) for epsilon in (50.0, 1.0)]
-    return sizes[0] / sizes[1]
+DEVIATIONS = {"quartiles": 1.349, "interval": 3.92}
+"""How many standard deviations of Normal numbers are between the quartiles, and the ends of an interval of 95 %."""
 
 
-def lead(result: dict[str, Any], epsilon: float) -> float:
-    """The effective size of Neal 5 over that of the slice sampler, n = 200."""
-    sizes = [of(result, "effective_per_1000", n=200, epsilon=epsilon, sampler=name) for name in (NEAL, SLICE)]
-    return sizes[0] / sizes[1]
+def choose(result: Result, chosen: Chosen) -> list[Result]:
+    """The rows that have these values."""
+    return [row for row in result["rows"] if all(row[name] == value for name, value in chosen.items())]
 
 
-def least_margin(result: dict[str, Any]) -> float:
-    """The smallest ratio of an acceptance to exp(-ε), over samplers, sizes and budgets."""
-    return min(float(row["acceptance"] / np.exp(-row["epsilon"])) for row in result["rows"])
+def measured(logs: Callable[[Result], np.ndarray]) -> Chosen:
+    """What reads a geometric mean of ratios, whose logarithms these are, and its standard error."""
 
+    def ratio(result: Result) -> float:
+        return float(np.exp(np.mean(logs(result))))
 
-def over_m(result: dict[str, Any], column: str, n: int) -> float:
-    """A column with m = 5 auxiliary records over that with one, mean over ε."""
-    return of(result, column, n=n, sampler=MANY) / of(result, column, n=n, sampler=NEAL)
-
-
-def spread_over_epsilon(result: dict[str, Any]) -> float:
-    """The largest ratio of a sampler's times of a sweep at two ε, n = 1,000, of the paper's samplers."""
-    times = [
-        [row["microseconds"] for row in result["rows"] if (row["n"], row["sampler"]) == (1_000, name)]
-        for name in (NEAL, MANY, SLICE)
-    ]
-    return max(max(each) / min(each) for each in times)
-
-
-def weak_over_strong(result: dict[str, Any]) -> float:
-    """The distance from the truth at ε = 1 with 1,000 records over that at ε = 50 with 50."""
-    weak = of(result, "posterior_truth", n=1_000, epsilon=1.0, sampler=SLICE)
-    return weak / of(result, "posterior_truth", n=50, epsilon=50.0, sampler=SLICE)
-
-
-def from_prior(result: dict[str, Any]) -> float:
-    """The distance from the prior at ε = 50 over that at ε = 1, n = 200."""
-    far = [of(result, "posterior_prior", n=200, epsilon=epsilon, sampler=SLICE) for epsilon in (50.0, 1.0)]
-    return far[0] / far[1]
-
-
-def rand_index(result: dict[str, Any], n: int, epsilon: float) -> float:
-    """The median adjusted Rand index."""
-    return of(result, "rand_variation", n=n, epsilon=epsilon)
-
-
-def agreeing(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """The comparisons of the slice sampler and Neal 5, of all sizes and ε."""
-    return [row for row in result["agreement"] if set(row["samplers"]) == {SLICE, NEAL}]
-
-
-def variation_by_chance(result: dict[str, Any]) -> float:
-    """How far the two laws of the number of clusters are apart over what chance makes of it, mean over sizes and ε."""
-    return float(np.mean([row["variation"] / row["by_chance"] for row in agreeing(result)]))
-
-
-def largest_difference(result: dict[str, Any]) -> float:
-    """The largest difference of the mean numbers of clusters in its standard errors, of all sizes and ε."""
-    return max(abs(row["difference"]) / row["error"] for row in agreeing(result))
-
-
-def margin_of_release(result: dict[str, Any], column: str) -> float:
-    """The same for one release of all records, or for the wavelet's channel."""
-    rows = [row for row in result[column] if row["epsilon"] is not None]
-    return min(float(row["acceptance"] / np.exp(-row["epsilon"])) for row in rows)
-
-
-def at_borders(result: dict[str, Any], base: str, level: int) -> float:
-    """The mass in the outermost cells of the grid, within .02 of 0 or 1, of draws at L, mean over ε and samplers."""
-    rows = [row for row in result["rows"] if (row["base"], row["level"]) == (base, level)]
-    rows = [row for row in rows if row["variant"] in ("conditional", "Neal 5")]
-    return float(np.mean([0.02 * (row["density"][0] + row["density"][-1]) for row in rows]))
-
-
-def of_draws(result: dict[str, Any], column: str, level: int) -> float:
-    """A column of the draws at L under Gamma(2, 2), mean over ε and samplers."""
-    return float(
-        np.mean(
-            [of(result, column, base="Gamma(2, 2)", level=level, variant=name) for name in ("conditional", "Neal 5")]
-        )
-    )
-
-
-def of_channel(result: dict[str, Any], channel: str, epsilon: float | None = 50.0) -> float:
-    """The distance to the truth behind a channel under the printed base measure."""
-    return of(result, "hellinger", channel=channel, base="Gamma(2, 2)", epsilon=epsilon)
-
-
-def least_of_readings(result: dict[str, Any], released: str) -> float:
-    """The least distance to the truth of all readings of the base measure."""
-    return min(row["hellinger"] for row in result["rows"] if row["released"] == released)
-
-
-def neal(result: dict[str, Any], run: str, epsilon: float) -> np.ndarray:
-    """The effective draws of a sampler at an ε, of each data set, mean over δ."""
-    rows = [row for row in result["rows"] if (row["run"], row["epsilon"]) == (run, epsilon)]
-    return np.mean([row["effective_each"] for row in rows], axis=0)
-
-
-def logs_over(result: dict[str, Any], one: tuple[str, float], other: tuple[str, float]) -> np.ndarray:
-    """The logarithms of effective draws of a sampler at an ε over those of another, of each data set."""
-    found: np.ndarray = np.log(neal(result, *one) / neal(result, *other))
-    return found
-
-
-def over(one: tuple[str, float], other: tuple[str, float]) -> dict[str, Any]:
-    """What reads that ratio, geometric mean over data sets, and its standard error."""
-
-    def ratio(result: dict[str, Any]) -> float:
-        return float(np.exp(logs_over(result, one, other).mean()))
-
-    def error(result: dict[str, Any]) -> float:
-        logs = logs_over(result, one, other)
-        return ratio(result) * float(np.std(logs, ddof=1) / np.sqrt(len(logs)))
+    def error(result: Result) -> float:
+        found = logs(result)
+        return ratio(result) * float(np.std(found, ddof=1) / np.sqrt(len(found)))
 
     return {"read": ratio, "error": error}
 
 
-def of_densities(result: dict[str, Any], one: str, other: str) -> float:
-    """The distance to the truth of a sampler over that of another, mean over δ and ε."""
-    return float(np.mean([row[one] / row[other] for row in result["densities"]]))
+def each(result: Result, figure: str, chosen: Chosen) -> np.ndarray:
+    """A figure of each data set, mean over the rows that are chosen."""
+    return np.mean([row[f"{figure}_each"] for row in choose(result, chosen)], axis=0)
 
 
-def with_noise(result: dict[str, Any]) -> float:
-    """The distance to the truth at ε = 50 over that at ε = 5, the largest of samplers and δ."""
+def over(figure: str, one: Chosen, other: Chosen) -> Chosen:
+    """The ratio of a figure in some rows to that in others, geometric mean over the data sets that both have."""
+
+    def logs(result: Result) -> np.ndarray:
+        top, bottom = each(result, figure, one), each(result, figure, other)
+        both = min(len(top), len(bottom))
+        found: np.ndarray = np.log(top[:both] / bottom[:both])
+        return found
+
+    return measured(logs)
+
+
+def of_each(figure: str, chosen: Chosen) -> Chosen:
+    """A figure, mean over the data sets."""
+
+    def error(result: Result) -> float:
+        found = each(result, figure, chosen)
+        return float(np.std(found, ddof=1) / np.sqrt(len(found)))
+
+    return {"read": lambda result: float(np.mean(each(result, figure, chosen))), "error": error}
+
+
+def over_means(figure: str, one: Chosen, other: Chosen) -> Chosen:
+    """The same of means over data sets, for a figure that may be 0."""
+
+    def ratio(result: Result) -> float:
+        return float(np.mean(each(result, figure, one)) / np.mean(each(result, figure, other)))
+
+    def error(result: Result) -> float:
+        below = each(result, figure, other)
+        left = each(result, figure, one) - ratio(result) * below
+        return float(np.std(left, ddof=1) / np.sqrt(len(left)) / np.mean(below))
+
+    return {"read": ratio, "error": error}
+
+
+def over_cells(figure: str, one: Chosen, other: Chosen) -> Chosen:
+    """The same over the cells of the table, which some rows and the others have in one order."""
+
+    def logs(result: Result) -> np.ndarray:
+        top, bottom = ([row[figure] for row in choose(result, chosen)] for chosen in (one, other))
+        found: np.ndarray = np.log(np.divide(top, bottom))
+        return found
+
+    return measured(logs)
+
+
+def over_medians(figure: str, one: Chosen, other: Chosen, spread: str = "interval") -> Chosen:
+    """The ratio of two medians over data sets, as if these were not the same."""
+
+    def ratio(result: Result) -> float:
+        top, bottom = (median(result, figure, chosen, spread) for chosen in (one, other))
+        return top[0] / bottom[0]
+
+    def error(result: Result) -> float:
+        relative = [np.divide(*median(result, figure, chosen, spread)[::-1]) for chosen in (one, other)]
+        return ratio(result) * float(np.hypot(*relative))
+
+    return {"read": ratio, "error": error}
+
+
+def of_median(figure: str, chosen: Chosen) -> Chosen:
+    """What reads a median over data sets, and its standard error."""
+    return {
+        "read": lambda result: median(result, figure, chosen, "interval")[0],
+        "error": lambda result: median(result, figure, chosen, "interval")[1],
+    }
+
+
+def median(result: Result, figure: str, chosen: Chosen, spread: str) -> tuple[float, float]:
+    """A median over data sets, and its standard error by quartiles or an interval."""
+    (row,) = choose(result, chosen)
+    name = f"effective_{spread}" if figure == "effective_per_1000" else f"{figure}_{spread}"
+    deviation = np.ptp(row[name]) / DEVIATIONS[spread]
+    return row[figure], OF_MEDIAN * float(deviation) / np.sqrt(result["settings"]["repeats"])
+
+
+def kernel_over_posterior(result: Result) -> np.ndarray:
+    """The logarithms of the kernel's distance from the truth over that of the posterior, of all sizes and ε."""
+    rows = [row for row in result["rows"] if row["epsilon"] is not None]
+    return np.log([row["kernel_truth"] / row["posterior_truth"] for row in rows])
+
+
+def least_margin(result: Result) -> float:
+    """The smallest ratio of an acceptance to exp(-ε) in the table."""
+    return min(margins(result), key=lambda found: found[0])[0]
+
+
+def error_of_margin(result: Result) -> float:
+    """Its standard error: over data sets if the row has each, else its spread over the numbers of records."""
+    return min(margins(result), key=lambda found: found[0])[1]
+
+
+def margins(result: Result) -> list[tuple[float, float]]:
+    """The ratio and its error of each row that has noise."""
+    found = []
+    for row in (row for row in result["rows"] if row["epsilon"] is not None):
+        if "acceptance_each" in row:
+            error = np.std(row["acceptance_each"], ddof=1) / np.sqrt(len(row["acceptance_each"]))
+        else:
+            alike = choose(result, {name: row[name] for name in ("sampler", "epsilon")})
+            error = np.std([other["acceptance"] for other in alike], ddof=1)
+        found.append((row["acceptance"] / np.exp(-row["epsilon"]), float(error) / np.exp(-row["epsilon"])))
+    return found
+
+
+MARGIN: Chosen = {"read": least_margin, "error": error_of_margin}
+
+
+def agreeing(result: Result) -> list[Result]:
+    """The comparisons of the slice sampler and Neal 5, of all sizes and ε."""
+    return [row for row in result["agreement"] if set(row["samplers"]) == {SLICE, NEAL}]
+
+
+def variation_by_chance(result: Result) -> np.ndarray:
+    """The logarithms of how far two laws of the number of clusters are apart over what chance makes of it."""
+    return np.log([row["variation"] / row["by_chance"] for row in agreeing(result)])
+
+
+def more_clusters(result: Result) -> float:
+    """The mean number of clusters by Neal 5 over that by the slice sampler, over sizes and ε."""
+    signs = [1 if row["samplers"][0] == NEAL else -1 for row in agreeing(result)]
+    differences = [row["difference"] for row in agreeing(result)]
+    return 1 + float(np.dot(signs, differences)) / number_of_clusters(result)
+
+
+def error_of_clusters(result: Result) -> float:
+    """Its standard error, from those of the differences over data sets."""
+    return float(np.linalg.norm([row["error"] for row in agreeing(result)])) / number_of_clusters(result)
+
+
+def number_of_clusters(result: Result) -> float:
+    """That of the slice sampler, summed over sizes and ε."""
+    return float(sum(row["clusters"] for row in choose(result, {"sampler": SLICE})))
+
+
+def of_densities(one: str, other: str) -> Chosen:
+    """The distance to the truth of a sampler over that of another, over δ and ε."""
+    return measured(lambda result: np.log([row[one] / row[other] for row in result["densities"]]))
+
+
+def with_noise(result: Result) -> np.ndarray:
+    """The logarithms of the distance to the truth at ε = 50 over that at ε = 5, of samplers and δ."""
     far = {(row["delta"], row["epsilon"]): row for row in result["densities"]}
-    return max(far[delta, 50.0][name] / far[delta, 5.0][name] for name in MARGINAL for delta, _ in far)
+    deltas = sorted({delta for delta, _ in far})
+    names = (NEAL_2, NEAL_3, NEAL_10)
+    return np.log([far[delta, 50.0][name] / far[delta, 5.0][name] for name in names for delta in deltas])
 
 
-def same_posterior(result: dict[str, Any]) -> tuple[float, float]:
-    """The distance behind counts with records imputed over that with them integrated out, and its standard error."""
-    rows = {(row["run"], row["epsilon"]): np.log(row["hellinger_each"]) for row in result["rows"]}
-    logs = [rows["imputed", e] - found for (run, e), found in rows.items() if run == "integrated out"]
-    ratio = float(np.exp(np.mean(logs)))
-    return ratio, ratio * float(np.std(np.mean(logs, axis=0), ddof=1) / np.sqrt(len(logs[0])))
+def apart(between: str, donors: str = "three groups") -> Chosen:
+    """What reads a median distance of densities, and its standard error by the quartiles over data sets."""
 
+    def row(result: Result) -> Result:
+        return choose(result, {"between": between, "donors": donors, "base": "released"})[0]
 
-def integrated(result: dict[str, Any], column: str) -> float:
-    """A column with records integrated out over that with them imputed, mean over ε."""
-    return of(result, column, run="integrated out") / of(result, column, run="imputed")
+    def error(result: Result) -> float:
+        deviation = (row(result)["upper"] - row(result)["lower"]) / DEVIATIONS["quartiles"]
+        return OF_MEDIAN * float(deviation) / float(np.sqrt(result["settings"]["repeats"]))
 
-
-def apart(between: str, donors: str = "three groups") -> dict[str, Any]:
-    """What reads a median distance, and its standard error."""
-
-    def row(result: dict[str, Any]) -> dict[str, Any]:
-        chosen = (between, donors, "released")
-        rows = [row for row in result["rows"] if (row["between"], row["donors"], row["base"]) == chosen]
-        return rows[0]
-
-    def median(result: dict[str, Any]) -> float:
-        return float(row(result)["median"])
-
-    def error(result: dict[str, Any]) -> float:
-        return error_of_median(row(result), result["settings"]["repeats"])
-
-    return {"read": median, "error": error}
-
-
-def error_of_median(row: dict[str, Any], repeats: int) -> float:
-    """The standard error of a median over so many data sets, by their quartiles, of a Normal distribution."""
-    deviation = (row["upper"] - row["lower"]) / 1.349
-    return float(np.sqrt(np.pi / 2 / repeats) * deviation)
+    return {"read": lambda result: float(row(result)["median"]), "error": error}

@@ -4,16 +4,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 import dpjax
-from dpjax import mixture
+from dpjax import mixture, models
 
 CENTRES = (-5.0, 0.0, 5.0)
 DIAMETER = 20.0
 CONCENTRATION = 1.0
-"""α of every experiment; the paper does not state its own."""
+"""α, which the paper does not state, of every experiment but those on Beta records."""
+
+MASS = models.GammaPrior(4.0, 2.0)
+"""The prior of α with Beta records, from the authors' code."""
+
+BETA_BASES = {rates: mixture.GammaShapes(*rates) for rates in ((3.0, 3.0), (2.0, 0.05), (90.0, 2.0))}
+"""Shapes and rates: the authors' of figures 3, 7 and 12; one that allows for the true groups; and that of figure 8."""
 
 BASE = mixture.NormalInverseGamma(mean=0.0, precision=0.1, shape=3.0, scale=3.0)
 """N(μ | 0, 10 σ²) IG(σ² | 3, 3), the base measure of Sections 4.1 and 4.3."""
@@ -58,11 +65,17 @@ def make_problem(n: int, epsilon: float) -> Problem:
     return pose(simulate_values(n, epsilon), dpjax.Laplace(DIAMETER / epsilon), BASE)
 
 
-def pose(values: Any, channel: Any, component: mixture.Component) -> Problem:
+def pose(values: Any, channel: Any, component: mixture.Component, concentration: Any = CONCENTRATION) -> Problem:
     """A problem in which all numbers are arrays, so that those of one size share their programs."""
     if channel is not None:
         channel = replace(channel, scale=jnp.asarray(channel.scale, float))
-    return Problem(jnp.asarray(values, float), channel, component, jnp.asarray(CONCENTRATION, float))
+    component, concentration = jax.tree.map(lambda leaf: jnp.asarray(leaf, float), (component, concentration))
+    return Problem(jnp.asarray(values, float), channel, component, concentration)
+
+
+def name_base(rates: tuple[float, float]) -> str:
+    """The distribution of the shapes, by its shape and rate."""
+    return f"Gamma({rates[0]:g}, {rates[1]:g})"
 
 
 def three_normals(n: int, generator: np.random.Generator) -> np.ndarray:

@@ -1,5 +1,6 @@
 """Section 4.2: Beta mixtures behind Laplace noise and behind the Haar wavelet with J = 2, 4, 6."""
 
+import sys
 from typing import Any, NamedTuple
 
 import jax
@@ -7,27 +8,30 @@ import jax.numpy as jnp
 import numpy as np
 
 import dpjax
-from benchmarks.papers.mixture.chains import Length, read_clusters, run_chains
+from benchmarks.papers.mixture import fixed
+from benchmarks.papers.mixture.chains import Length
 from benchmarks.papers.mixture.deconvolution import laplace_noise
 from benchmarks.papers.mixture.densities import (
     as_density,
     betas_density,
     kernel_density,
     measure_distances,
-    posterior_density,
     shorten,
     summarize_runs,
 )
-from benchmarks.papers.mixture.problems import pose, three_betas
-from dpjax.mixture import GammaShapes
+from benchmarks.papers.mixture.fixed import GRID
+from benchmarks.papers.mixture.problems import BETA_BASES, MASS, name_base, pose, three_betas
+from benchmarks.papers.parts import repeats_of
 
 EPSILONS = (2.0, 10.0, 50.0, 100.0, 250.0)
 CALIBRATIONS = ("tight", "paper")
 N = 250
-BASES = {"Gamma(2, 2)": GammaShapes(shape=2.0, rate=2.0), "Gamma(2, 0.05)": GammaShapes(shape=2.0, rate=0.05)}
-"""The paper's, under which the true shapes of 50 have next to no weight, and one that allows for them."""
+BASES = {name_base(rates): BETA_BASES[rates] for rates in ((3.0, 3.0), (2.0, 0.05))}
+PAPER = "Gamma(3, 3)"
+"""The authors', under which the true shapes of 50 have next to no weight. The other allows for them."""
 
-GRID = (np.arange(200) + 0.5) / 200
+GROUPS = 3
+"""Clusters at the start, as the authors have."""
 
 
 class Channel(NamedTuple):
@@ -57,38 +61,34 @@ class Channel(NamedTuple):
 NONE = Channel(0, None)
 LAPLACE = Channel(0, "tight")
 
-PAPER = "Gamma(2, 2)"
 COLUMNS = 4
 
 
-def measure(repeats: int, sweeps: int, neal_sweeps: int, resolutions: tuple[int, ...]) -> dict[str, Any]:
-    """Medians over data sets, each with a chain of the conditional sampler after a third as many sweeps of warm-up.
+def measure(repeats: int, sweeps: int, known: int, resolutions: tuple[int, ...], part: int) -> dict[str, Any]:
+    """Medians over data sets, each with a chain of Neal 5 after a third as many sweeps of warm-up.
 
-    Neal 5 makes `neal_sweeps` on the first data set alone, for its acceptance behind Laplace noise.
+    The authors' base measure has their calibration of the wavelet alone. Records are known of so many data sets.
     """
     haar = [Channel(resolution, calibration) for calibration in CALIBRATIONS for resolution in resolutions]
-    length, short = Length(sweeps // 3, sweeps), Length(neal_sweeps // 3, neal_sweeps)
-    rows, curves, direct, acceptance = [], [], [], []
+    length = Length(sweeps // 3, sweeps)
+    rows, curves, direct = [], [], []
     for channel in (NONE, LAPLACE, *haar):
         for epsilon in EPSILONS if channel.calibration else (None,):
-            released = [release(channel, epsilon, repeat) for repeat in range(repeats)]
+            places = repeats_of(part, repeats)[: known if epsilon is None else None]
+            released = [release(channel, epsilon, place) for place in places]
             told = {"channel": channel.name, "epsilon": epsilon}
             for name, base in BASES.items():
-                found = [fit(channel, epsilon, base, z, seed, length) for seed, z in enumerate(released)]
-                rows.append({**told, "base": name, **summarize_runs([far for far, _ in found])})
-                curves.append({**told, "base": name, "mean": found[0][1]})
-            if channel == LAPLACE:
-                neal = run("Neal 5, m = 1", channel, epsilon, BASES[PAPER], released[0], 0, short)
-                acceptance.append({**told, "acceptance": float(f"{read_clusters(*neal, short)['acceptance']:.4g}")})
+                if name == PAPER and channel.resolution and channel.calibration == "tight":
+                    continue
+                found = [fit(channel, epsilon, base, *each, length) for each in zip(released, places, strict=True)]
+                figures = summarize_runs([fixed.figures(chain) for chain in found], each=True)
+                rows.append({**told, "base": name, **figures})
+                curves.append({**told, "base": name, "mean": shorten(found[0].density)})
+                print({**told, "base": name, **figures}, file=sys.stderr, flush=True)
             rivals = [direct_distances(channel, epsilon, z) for z in released]
-            direct.append({**told, **summarize_runs(rivals)})
+            direct.append({**told, **summarize_runs(rivals, each=True)})
     grid, truth = shorten(GRID), shorten(betas_density(GRID))
-    return {
-        "rows": rows,
-        "direct": direct,
-        "neal5": acceptance,
-        "curves": {"grid": grid, "truth": truth, "found": curves},
-    }
+    return {"rows": rows, "direct": direct, "curves": {"grid": grid, "truth": truth, "found": curves}}
 
 
 def release(channel: Channel, epsilon: float | None, repeat: int) -> np.ndarray:
@@ -104,24 +104,16 @@ def release(channel: Channel, epsilon: float | None, repeat: int) -> np.ndarray:
 
 def expand(mechanism: Any, records: np.ndarray) -> np.ndarray:
     """The coefficients of values [points], [points, coefficients]."""
-    return np.asarray(jax.vmap(mechanism.coefficients)(jnp.asarray(records, float)))
-
-
-def run(
-    sampler: str, channel: Channel, epsilon: float | None, base: Any, released: np.ndarray, seed: int, length: Length
-) -> Any:
-    """A chain, and its CPU seconds."""
-    return run_chains(sampler, pose(released, channel.at(epsilon), base), seed, length)
+    return np.asarray(jax.jit(jax.vmap(mechanism.coefficients))(jnp.asarray(records, float)))
 
 
 def fit(
     channel: Channel, epsilon: float | None, base: Any, released: np.ndarray, seed: int, length: Length
-) -> tuple[dict[str, float], list[float]]:
-    """How far the posterior density is from the truth, how the chain moved, and the curve."""
-    drawn = run("metropolis", channel, epsilon, base, released, seed, length)
-    density = posterior_density(drawn[0], GRID)["mean"]
-    distances = measure_distances(density, betas_density(GRID), GRID)
-    return read_clusters(*drawn, length) | distances, shorten(density)
+) -> fixed.Chain:
+    """A chain of one data set."""
+    problem = pose(released, channel.at(epsilon), base, MASS)
+    (chain,) = fixed.run("Neal 5, m = 1", problem, length, [(seed, GROUPS)])
+    return chain
 
 
 def direct_distances(channel: Channel, epsilon: float | None, released: np.ndarray) -> dict[str, float]:
@@ -136,24 +128,25 @@ def direct_distances(channel: Channel, epsilon: float | None, released: np.ndarr
 
 
 def draw(result: dict[str, Any], axes: Any) -> None:
-    """Densities of the first data set, the paper's base measure above the other; and distances from the truth."""
+    """Densities of the first data set, the authors' base measure above the other; and distances from the truth."""
     curves = result["curves"]
-    names = list(dict.fromkeys(row["channel"] for row in result["rows"] if row["epsilon"] is not None))
     for row, base in enumerate(BASES):
         panels = axes[(COLUMNS + 1) * row : (COLUMNS + 1) * (row + 1)]
-        (known,) = [c for c in curves["found"] if (c["channel"], c["base"]) == ("none", base)]
-        for panel, name in zip(panels[:COLUMNS], names, strict=False):
-            found = [c for c in curves["found"] if (c["channel"], c["base"]) == (name, base)]
-            for number, curve in enumerate(found):
+        mine = [each for each in result["rows"] if each["base"] == base and each["epsilon"] is not None]
+        names = list(dict.fromkeys(each["channel"] for each in mine))
+        found = [curve for curve in curves["found"] if curve["base"] == base]
+        (known,) = [curve for curve in found if curve["channel"] == "none"]
+        for panel, name in zip(panels[:COLUMNS], [name for name in names if "tight" not in name], strict=False):
+            for number, curve in enumerate(curve for curve in found if curve["channel"] == name):
                 style = {"color": f"C{number}", "linewidth": 1, "label": f"ε = {curve['epsilon']:g}"}
                 panel.plot(curves["grid"], curve["mean"], **style)
             panel.plot(curves["grid"], known["mean"], "k:", linewidth=1, label="records known")
             panel.plot(curves["grid"], curves["truth"], "k", linewidth=1, label="truth")
             panel.set(title=f"{name}; {base}", ylim=(0, 4))
         for number, name in enumerate(names):
-            rows = [figures for figures in result["rows"] if (figures["channel"], figures["base"]) == (name, base)]
-            style = {"color": f"C{number}", "linestyle": ":" if "paper" in name else "-", "marker": ".", "label": name}
-            panels[COLUMNS].plot(EPSILONS, [figures["hellinger"] for figures in rows], **style)
+            far = [each["hellinger"] for each in mine if each["channel"] == name]
+            style = {"color": f"C{number}", "linestyle": "-" if "tight" in name else ":", "marker": ".", "label": name}
+            panels[COLUMNS].plot(EPSILONS, far, **style)
         panels[COLUMNS].set(xscale="log", xlabel="ε", ylabel="Hellinger distance to the truth", ylim=(0, 0.7))
     axes[0].legend(fontsize="x-small")
-    axes[COLUMNS].legend(fontsize="x-small")
+    axes[-1].legend(fontsize="x-small")

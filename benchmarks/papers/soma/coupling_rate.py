@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-import dpjax
 from benchmarks.papers.soma.pairs import Meet, make_meet
-from benchmarks.papers.soma.problems import COLORS, SAMPLERS, two_records
+from benchmarks.papers.soma.problems import COLORS, MEAN, SAMPLERS, two_records
 from dpjax.coupling import Meetings, convergence_rate, theory
 from problems.two_records import PRIORS, two_records_posterior
 
@@ -19,7 +18,7 @@ KERNELS = {
 """The sampler, and whether its second chain is relabelled; IMwG as in the paper, by equal indices."""
 
 SURVIVAL_EPSILON = 20.0
-RANGES = {"beta": (1.0, 200.0), "exponential": (0.2, 20.0)}
+RANGES = {"beta": (0.5, 100.0), "exponential": (0.1, 10.0)}
 """The values of ε, which give posterior correlations from about zero to strong."""
 
 
@@ -31,7 +30,7 @@ def measure(points: int, pairs: int, cap: int) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for prior in PRIORS:
         grid = [float(epsilon) for epsilon in np.geomspace(*RANGES[prior], points)]
-        correlations = [two_records_posterior(prior, epsilon).correlation for epsilon in grid]
+        correlations = [two_records_posterior(prior, 2 * epsilon, MEAN).correlation for epsilon in grid]
         result[prior] = {
             "epsilon": grid,
             "correlation": correlations,
@@ -65,8 +64,7 @@ def proposals_of(name: str) -> int:
 
 def meet_at(meet: Meet, prior: str, epsilon: float, pairs: int) -> Meetings:
     """The meetings at a value of ε."""
-    release = two_records(prior, 1.0)[1]
-    return meet(dpjax.Release(release.value, dpjax.Laplace(1 / epsilon), release.statistic, 2), pairs)
+    return meet(two_records(prior, epsilon)[1], pairs)
 
 
 def estimate_rate(name: str, meetings: Meetings) -> list[float]:
@@ -100,7 +98,7 @@ def draw(result: dict[str, Any], axes: Any) -> None:
             errors = np.maximum(0, np.stack([rate - lower, upper - rate]))
             panel.errorbar(figures["correlation"], rate, errors, marker=".", color=COLORS[name], label=name)
         panel.set(xlabel="posterior correlation", ylabel="rate per proposal", title=f"{prior} prior")
-    budget = np.array(result["beta"]["epsilon"]) / 2  # see acceptance.draw
+    budget = np.array(result["beta"]["epsilon"])  # see acceptance.draw
     bounds = (theory.imwg_random_rate_bound, theory.imwg_systematic_rate_bound, theory.soma_rate_bound)
     for name, bound in zip(SAMPLERS, bounds, strict=True):
         label = f"{name} at most (Theorem 13)"

@@ -18,6 +18,9 @@ SHAPE = 10.0
 
 COMPONENTS, DIMENSION, VECTORS, NOISE = 2, 2, 20, 1.0
 SAMPLE_COVARIANCE = np.array([[3.0, 1.0], [1.0, 2.0]])
+GROUPS = 10
+"""Of chains, whose effective sizes tell the error of that of all."""
+
 SPREAD = 1.5
 """Example 3: of the proposals of its columns, Normal around 0."""
 
@@ -109,8 +112,14 @@ def measure_components(chains: int, steps: int, draws: int) -> dict[str, Any]:
             "mean": float(values.mean()),
             "standard_error": float(mcse_mean(values)),
             "acceptance": float(np.asarray(accepted)[:, steps // 10 :].mean()),
+            "error_of_acceptance": error_of_mean(np.asarray(accepted)[:, steps // 10 :].mean(axis=1)),
         }
     return rows
+
+
+def error_of_mean(numbers: np.ndarray) -> float:
+    """The standard error of a mean over chains, or over groups of them."""
+    return float(np.std(numbers, ddof=1) / np.sqrt(len(numbers)))
 
 
 def log_determinant(columns: np.ndarray) -> np.ndarray:
@@ -180,21 +189,24 @@ def measure_way(name: str, n: int, chains: int, steps: int) -> dict[str, float]:
     """
     rng = np.random.default_rng(4)
     x = np.sort(rng.beta(SHAPE, SHAPE, size=(chains, n)), axis=1)
-    squares, accepted, rows = np.empty((chains, steps)), 0.0, np.arange(chains)
+    squares, accepted, rows = np.empty((chains, steps)), np.zeros(chains), np.arange(chains)
     for step in range(steps):
         places, y, log_weights = WAYS[name](rng, x)
         chosen, moves = decide(rng, log_weights, log_release(x.mean(axis=1)))
         x[rows[moves], places[rows, chosen][moves]] = y[rows, chosen][moves]
-        accepted += moves.mean()
+        accepted += moves / steps
         squares[:, step] = np.sum(x**2, axis=1)
     kept = squares[:, steps // 10 :]
     per_thousand = 1e3 * float(ess_bulk(kept)) / kept.size
+    groups = [1e3 * float(ess_bulk(each)) / each.size for each in np.array_split(kept, min(GROUPS, chains))]
     proposals, evaluations = {"multiple_try": (n, n), "soma": (1, n)}.get(name, (1, 1))
     return {
-        "acceptance": accepted / steps,
+        "acceptance": float(accepted.mean()),
+        "error_of_acceptance": error_of_mean(accepted),
         "mean": float(kept.mean()),
         "standard_error": float(mcse_mean(kept)),
         "effective_per_1000_steps": per_thousand,
+        "relative_error_of_effective": error_of_mean(np.array(groups)) / per_thousand,
         "effective_per_1000_draws": per_thousand / proposals,
         "effective_per_1000_evaluations": per_thousand / evaluations,
     }

@@ -99,6 +99,14 @@ EXPERIMENTS = {
         table3(pairs=4, cap=40, chains=4, epsilons=(30,), kernels=("imwg_systematic",)),
         files=RELEASES,
     ),
+    "relabelling": Experiment(
+        "relabelling",
+        {"pairs": 1_000, "cap": 20_000, "epsilons": (3, 30), "data": None},
+        {"pairs": 100, "cap": 500, "epsilons": (30,), "data": None},
+        {"pairs": 4, "cap": 10, "epsilons": (30,), "data": None},
+        x64=True,
+        files=RELEASES,
+    ),
     "table4": Experiment(
         "table4", {"divisor": 1, "repeats": 5}, {"divisor": 10, "repeats": 1}, {"divisor": 500, "repeats": 1}
     ),

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.papers.rows import Number, Row
+from benchmarks.papers.rows import Number, Row, exactly
 
 
 def entry(result: dict[str, Any], *path: str | int) -> float:
@@ -26,10 +26,30 @@ def error_of_away(result: dict[str, Any], sampler: str) -> float:
     return float(np.hypot(result["components"][sampler]["standard_error"], result["components"]["error_of_exact"]))
 
 
-def way(result: dict[str, Any], n: int, column: str, first: str, second: str) -> float:
-    """A column of one way to sample over that of another."""
-    rows = result["ways"][str(n)]
-    return float(rows[first][column] / rows[second][column])
+def way(n: int, column: str, first: str, second: str) -> dict[str, Any]:
+    """A column of one way to sample over that of another, and the standard error of the ratio."""
+
+    def value(result: dict[str, Any]) -> float:
+        rows = result["ways"][str(n)]
+        return float(rows[first][column] / rows[second][column])
+
+    def relative(row: dict[str, float]) -> float:
+        if column == "acceptance":
+            return row["error_of_acceptance"] / row["acceptance"]
+        return row["relative_error_of_effective"]
+
+    def error(result: dict[str, Any]) -> float:
+        rows = result["ways"][str(n)]
+        return value(result) * float(np.hypot(relative(rows[first]), relative(rows[second])))
+
+    return {"read": value, "error": error}
+
+
+def accepted_over(result: dict[str, Any]) -> tuple[float, float]:
+    """The acceptance of SOMA over that of IMwG in example 3, and its standard error."""
+    rows = [result["components"][name] for name in ("soma", "imwg")]
+    ratio = float(rows[0]["acceptance"] / rows[1]["acceptance"])
+    return ratio, ratio * float(np.hypot(*(row["error_of_acceptance"] / row["acceptance"] for row in rows)))
 
 
 def lead_of_subsets(result: dict[str, Any], attempts: str) -> float:
@@ -62,8 +82,8 @@ ROWS = (
         "examples",
         "Bernoulli–Laplace: orders of 3 ones among 6 that SOMA reaches",
         (
-            Number("if their sum is fixed", 20, lambda result: float(result["constraint"]["fixed"])),
-            Number("if it may err", 20, lambda result: float(result["constraint"]["laplace"])),
+            Number("if their sum is fixed", 20, lambda result: float(result["constraint"]["fixed"]), exactly),
+            Number("if it may err", 20, lambda result: float(result["constraint"]["laplace"]), exactly),
         ),
         cause="A proposal in the place of a record keeps the sum only if the two are equal. So a chain of single "
         "proposals, by SOMA or IMwG, stays in one order. The density is invariant, as the paper says, but its "
@@ -80,10 +100,8 @@ ROWS = (
             Number(
                 "accepted by SOMA over IMwG",
                 1.0,
-                lambda result: (
-                    entry(result, "components", "soma", "acceptance")
-                    / entry(result, "components", "imwg", "acceptance")
-                ),
+                lambda result: accepted_over(result)[0],
+                lambda result: accepted_over(result)[1],
                 kind="at least",
             ),
         ),
@@ -97,8 +115,8 @@ ROWS = (
             Number(
                 f"IMwG, n = {n}",
                 1.0,
-                partial(way, n=n, column="acceptance", first="ordered", second="imwg"),
                 kind="at most",
+                **way(n, "acceptance", "ordered", "imwg"),
             )
             for n in (2, 5, 20)
         ),
@@ -114,8 +132,8 @@ ROWS = (
             Number(
                 f"n = {n}",
                 1.0,
-                partial(way, n=n, column="effective_per_1000_draws", first="soma", second="multiple_try"),
                 kind="at least",
+                **way(n, "effective_per_1000_draws", "soma", "multiple_try"),
             )
             for n in (2, 5, 20)
         ),

@@ -35,13 +35,15 @@ def measure(sizes: Sequence[int], pairs: int, cap: int, proposals: int) -> dict[
         How many proposals in all an acceptance rate is the mean of, at least.
     """
     problems = {n: histogram(n, EPSILON) for n in {*sizes, *TRACE_SIZES, *DISTANCE_SIZES}}
+    rates = {
+        name: [acceptance_rates(problems[n], sampler, chains=8, sweeps=-(-proposals // n)) for n in sizes]
+        for name, sampler in SAMPLERS.items()
+    }
     return {
         "n": list(sizes),
-        "acceptance_rate": {
-            name: [
-                float(acceptance_rates(problems[n], sampler, chains=8, sweeps=-(-proposals // n)).mean()) for n in sizes
-            ]
-            for name, sampler in SAMPLERS.items()
+        "acceptance_rate": {name: [float(each.mean()) for each in found] for name, found in rates.items()},
+        "error_of_acceptance": {
+            name: [float(each.std(ddof=1) / np.sqrt(len(each))) for each in found] for name, found in rates.items()
         },
         "meeting_time": {name: [measure_meetings(problems[n], name, pairs, cap) for n in sizes] for name in KERNELS},
         "quartiles": {

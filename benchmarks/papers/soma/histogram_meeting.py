@@ -10,7 +10,7 @@ import numpy as np
 
 import dpjax
 from benchmarks.papers.soma.meetings import acceptance_rates, coupled_steps, meet
-from benchmarks.papers.soma.problems import SAMPLERS, histogram
+from benchmarks.papers.soma.problems import CONFIDENTIAL, SAMPLERS, histogram
 from dpjax.coupling import CoupledKernel, coupled_gibbs
 
 EPSILON = 5.0
@@ -25,9 +25,6 @@ KERNELS = {
 
 SETTLED_SWEEPS = 50
 """Of SOMA from the prior, whose last state stands for the posterior."""
-
-CONFIDENTIAL = (10.0, 10.0)
-"""The shapes of the confidential records."""
 
 RESAMPLED = 1_000
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import dpjax
 from benchmarks.papers.soma.histogram import EPSILON, QUARTILES, TRACE_START
-from benchmarks.papers.soma.problems import COLORS, SAMPLERS, Problem, histogram
+from benchmarks.papers.soma.problems import COLORS, CONFIDENTIAL, SAMPLERS, Problem, histogram
 
 STARTS = ("0.05", "prior")
 SWEEPS = 8
@@ -51,10 +51,11 @@ def measure_size(problem: Problem, releases: int, runs: int) -> dict[str, Any]:
 
 
 def simulate(problem: Problem, key: jax.Array) -> jax.Array:
-    """A released value of records of the prior."""
-    model, template = problem
+    """A released value of confidential records."""
+    template = problem[1]
     records_key, noise_key = jax.random.split(key)
-    return template.sample(noise_key, model.sample_records(records_key, {}, template.n)).value
+    records = jax.random.beta(records_key, *CONFIDENTIAL, (template.n,))
+    return template.sample(noise_key, {"y": records}).value
 
 
 def make_run(problem: Problem, imputation: dpjax.base.Imputation, start: str, runs: int) -> Any:

@@ -37,25 +37,36 @@ RELEASES = "soma_releases.json"
 BUDGETS = {3: 3, 30: 5}
 """The place of ε in it; the first of the repetitions is taken."""
 
+CONFIDENTIAL = (10.0, 10.0)
+"""The shapes of the confidential records of the histogram."""
+
+MEAN = 0.5
+"""What is released of two records."""
+
 Problem = tuple[dpjax.Model, dpjax.Release]
 
 
 def histogram(n: int, epsilon: float, bins: int = 10) -> Problem:
-    """Appendix B.1: uniform records and their counts in equal bins, Laplace noise of scale 2 / ε."""
+    """Appendix B.1: uniform records and their counts in equal bins, Laplace noise of scale 2 / ε.
+
+    The confidential records are Beta(10, 10), as in the authors' code.
+    """
     model = models.beta(1.0, 1.0)._replace(
         sample_records=lambda key, parameters, n: {"y": jax.random.uniform(key, (n,), float)}
     )
     statistic = statistics.histogram("y", tuple(np.linspace(0.0, 1.0, bins + 1)))
     template = dpjax.Release(jnp.zeros(bins), dpjax.Laplace(2 / epsilon), statistic, n)
     records_key, noise_key = jax.random.split(jax.random.key(1))
-    return model, template.sample(noise_key, model.sample_records(records_key, {}, n))
+    return model, template.sample(noise_key, {"y": jax.random.beta(records_key, *CONFIDENTIAL, (n,))})
 
 
-def two_records(prior: str, epsilon: float) -> Problem:
-    """Section 5.1: the mean of two records with Laplace noise of scale 1 / ε, released at the prior's mean."""
+def two_records(prior: str, epsilon: float | jax.Array) -> Problem:
+    """Section 5.1: the mean of two records with Laplace noise of scale 1 / (2 ε), released as 0.5.
+
+    Both are those of the authors' code. The text has the scale 1 / ε and no value.
+    """
     model = models.beta(10.0, 10.0) if prior == "beta" else models.exponential(1.0)
-    value = 0.5 if prior == "beta" else 1.0
-    return model, dpjax.Release([value], dpjax.Laplace(1 / epsilon), statistics.mean("y", 2), 2)
+    return model, dpjax.Release([MEAN], dpjax.Laplace(1 / (2 * epsilon)), statistics.mean("y", 2), 2)
 
 
 def regression(n: int, epsilon: int, data: str | None = None) -> Problem:
