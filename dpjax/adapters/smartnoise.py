@@ -153,7 +153,9 @@ def read_result(
         scale = mechanism_from_published(f"{family}_accuracy", accuracies[place], alpha=alpha).scale
         whole = all(isinstance(number, (int, np.integer)) for number in numbers)
         noise = CLASSES[f"discrete_{family}" if whole else family](float(scale))
-        parts.append(Release(np.asarray(numbers), Censored(noise, lower=0.0) if name in clamped else noise, statistic, n))
+        mechanism = Censored(noise, lower=0.0) if name in clamped else noise
+        value: Any = np.asarray(numbers)
+        parts.append(Release(value, mechanism, statistic, n))
     return parts[0] if len(parts) == 1 else joint(*parts)
 
 

@@ -153,7 +153,8 @@ def read_average(
         below = Censored(below, lower=1.0)
     centred = linear(stacked(total(field, lower, upper), count()), [[1.0, -middle]])
     options = {"numerator_noise": above, "denominator_noise": below, "n": n}
-    return quotient(np.asarray([float(value) - middle]), centred, count(), **options)
+    difference: Any = np.asarray([float(value) - middle])
+    return quotient(difference, centred, count(), **options)
 
 
 @names_arguments

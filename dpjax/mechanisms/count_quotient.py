@@ -173,8 +173,9 @@ class CountQuotient(Mechanism):
         noise = below.mechanism if clamped else below
         if len(above) > 1 or not (isinstance(above[0], Laplace) and isinstance(noise, DiscreteLaplace)):
             return log_sum_over_whole(log_terms, self.reach, len(above), sums.dtype, clamped)
-        kinks = kink(sums[0], quotients[0], sums[1], noise.scale), sums[1]
-        slopes = jnp.abs(quotients[0]) / above[0].scale, 1 / noise.scale
+        scale = jnp.asarray(noise.scale)
+        kinks = kink(sums[0], quotients[0], sums[1], scale), sums[1]
+        slopes = jnp.abs(quotients[0]) / above[0].scale, 1 / scale
         found = by_geometric_sums(log_terms, kinks, slopes, sized=True, after=1 if clamped else None)
         return jnp.logaddexp(found, log_terms(jnp.ones_like(sums[1]))) if clamped else found
 

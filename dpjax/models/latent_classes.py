@@ -88,7 +88,10 @@ def latent_classes(
     both = [jnp.asarray(value, float) for value in given.values()]
     interweaves = not any(may_underflow(jnp.atleast_1d(one)) for one in both)
     prior = jnp.broadcast_to(both[0], (number,))
-    return LatentClasses(classes=prior, level=both[1], cells=cells, interweaves=interweaves)
+    hidden = len(cells.sizes)
+    tables = ((hidden,), *((column, hidden) for column in range(hidden)))
+    plan = plan_elimination((*cells.sizes, number), tables)
+    return LatentClasses(classes=prior, level=both[1], cells=cells, plan=plan, interweaves=interweaves)
 
 
 class LatentClasses(OfProbabilities):
@@ -102,6 +105,8 @@ class LatentClasses(OfProbabilities):
         The concentration [] of each level.
     cells
         The columns.
+    plan
+        A table of the class, which is a hidden column, and one of it and each column.
     interweaves
         Whether there is a non-centred form.
     """
@@ -109,6 +114,7 @@ class LatentClasses(OfProbabilities):
     classes: Array
     level: Array
     cells: Domain = static()
+    plan: Elimination = static()
     interweaves: bool = static()
 
     @property
@@ -121,13 +127,6 @@ class LatentClasses(OfProbabilities):
         """The Dirichlet priors, in the shapes of the parameters."""
         rows = {name: jnp.full((len(self.classes), size), self.level) for name, size in self.sizes.items()}
         return {SHARES: self.classes, **rows}
-
-    @property
-    def plan(self) -> Elimination:
-        """A table of each column and the class, which is a hidden column, and one of the class alone."""
-        hidden = len(self.cells.sizes)
-        pairs = ((column, hidden) for column in range(hidden))
-        return plan_elimination((*self.cells.sizes, len(self.classes)), ((hidden,), *pairs))
 
     def weights(self, parameters: Parameters) -> list[Array]:
         """The log-probabilities of the classes and of the levels, of which none is below that of the smallest float."""

