@@ -163,12 +163,11 @@ def read_rows(result: Any) -> tuple[list[str], list[list[Any]]]:
     """The names of the columns of a result, and its rows."""
     frame = hasattr(result, "columns") and hasattr(result, "itertuples")
     table = [result.columns, *result.itertuples(index=False)] if frame else result
+    remedy = "Pass what execute gives, with the names of the columns first."
     if isinstance(table, (str, bytes)) or not isinstance(table, Sequence) or len(table) < 2:
-        remedy = "Pass what execute gives, with the names of the columns first."
         fail("result", describe(result), "the names of the columns, and rows", remedy, error=TypeError)
     names, *rows = map(list, table)
     if not all(isinstance(name, str) for name in names) or any(len(row) != len(names) for row in rows):
-        remedy = "Pass what execute gives, with the names of the columns first."
         fail("result", describe(table[0]), "names of columns, as many as each row has numbers", remedy)
     return names, rows
 

@@ -16,7 +16,7 @@ import numpy as np
 from jax.tree_util import GetAttrKey, all_leaves, register_pytree_with_keys_class
 
 from dpjax._util.json_names import JsonNamed
-from dpjax._util.validation import name_of
+from dpjax._util.validation import is_refusal, name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.added_noise import AddedNoise, Tails
 from dpjax.mechanisms.possible_sums import PossibleSums, all_whole, none_whole
@@ -114,6 +114,23 @@ class Mechanism(JsonNamed, ABC):
 
         That integer noise needs whole values need not be checked here.
         """
+
+    def _check_some(self, argument: str, value: np.ndarray, some: np.ndarray) -> None:
+        """Raise unless it and what it wraps can release the coordinates of the value [d] that are marked [d]."""
+        own = jax.tree.map(lambda leaf: leaf[some] if np.shape(leaf) == some.shape != () else leaf, self)
+        for layer in own._layers:
+            layer.check_value(argument, value[some])
+
+    def _lets_through(self, number: float) -> bool:
+        """Whether neither it nor what it wraps refuses a number [] as a value."""
+        try:
+            for layer in self._layers:
+                layer.check_value("value", jnp.asarray(number, float))
+        except ValueError as refusal:
+            if not is_refusal(refusal):
+                raise
+            return False
+        return True
 
     def _check_drawn(self, argument: str, value: Array, dimension: int) -> None:
         """Raise, in the name of this argument, unless the value [k] can be drawn given a statistic [dimension].

@@ -3,12 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.validation import fail, is_refusal, is_traced, name_of
+from dpjax._util.validation import fail, is_traced, name_of
 from dpjax.base import Array, Key
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
 from dpjax.mechanisms.largest_density import largest_density, overlaps
@@ -88,11 +87,7 @@ class KeptZeros(Mechanism):
             return
         others = np.asarray(value) != 0
         if others.any():
-            own = jax.tree.map(
-                lambda leaf: leaf[others] if np.shape(leaf) == others.shape != () else leaf, self.mechanism
-            )
-            for layer in own._layers:
-                layer.check_value(argument, np.asarray(value)[others])
+            self.mechanism._check_some(argument, np.asarray(value), others)
 
     @property
     def sums(self) -> PossibleSums:
@@ -144,13 +139,4 @@ class KeptZeros(Mechanism):
 def can_give_zero(mechanism: Mechanism) -> bool:
     """Whether noise leads to 0 with positive probability, and 0 is one of the values that can be released."""
     near, error = map(np.array, NEAR_ZERO)
-    if np.any(mechanism._to_atoms(near[None], error[None])):
-        return False
-    try:
-        for layer in mechanism._layers:
-            layer.check_value("value", jnp.zeros(()))
-    except ValueError as refusal:
-        if not is_refusal(refusal):
-            raise
-        return False
-    return True
+    return not np.any(mechanism._to_atoms(near[None], error[None])) and mechanism._lets_through(0.0)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp
@@ -15,7 +14,6 @@ from dpjax._util.validation import (
     check_count,
     check_number,
     fail,
-    is_refusal,
     is_traced,
     name_of,
 )
@@ -108,16 +106,8 @@ class Suppressed(Mechanism):
         """Whether a number could be a value of the mechanism; if that is traced, a small one is taken to be."""
         if is_traced(self):
             return number != self.code
-        if self.mechanism.integer_noise and number != round(number):
-            return False
-        try:
-            for layer in self.mechanism._layers:
-                layer.check_value("value", jnp.asarray(number, float))
-        except ValueError as refusal:
-            if not is_refusal(refusal):
-                raise
-            return False
-        return True
+        is_whole = number == round(number)
+        return (is_whole or not self.mechanism.integer_noise) and self.mechanism._lets_through(number)
 
     def _words(self) -> str:
         """What else was done, and which are withheld."""
@@ -156,9 +146,7 @@ class Suppressed(Mechanism):
             check_array(
                 argument, np.asarray(value)[others], lambda array: array == np.round(array), "whole numbers", remedy
             )
-        own = jax.tree.map(lambda leaf: leaf[others] if np.shape(leaf) == others.shape != () else leaf, self.mechanism)
-        for layer in own._layers:
-            layer.check_value(argument, np.asarray(value)[others])
+        self.mechanism._check_some(argument, np.asarray(value), others)
 
     @property
     def sums(self) -> PossibleSums:

@@ -26,6 +26,10 @@ class OfColumns(Model, abstract=True):
         """The levels [K, n] of the columns."""
         return jnp.stack([records[field] for field in self.cells.fields])
 
+    def are_levels(self, levels: Array) -> Array:
+        """Whether each record [n] has levels [K, n] that its columns have."""
+        return jnp.all((levels >= 0) & (levels < np.asarray(self.cells.sizes)[:, None]), axis=0)
+
     @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
@@ -48,6 +52,11 @@ class OfColumns(Model, abstract=True):
     def level_names(self) -> dict[str, tuple[str, ...]]:
         """The names of the levels by field."""
         return self.cells.level_names
+
+    def named_levels(self, level_names: Mapping[str, tuple[str, ...]]) -> list[tuple[str, ...]]:
+        """The names of the levels of each column, or their numbers."""
+        pairs = zip(self.cells.fields, self.cells.sizes, strict=True)
+        return [level_names.get(field, tuple(map(str, range(size)))) for field, size in pairs]
 
 
 def read_domain(domain: Any) -> Domain:

@@ -1,6 +1,7 @@
 """Records of several columns with Dirichlet priors of the tables that they form: decomposable models."""
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +10,7 @@ from jax.typing import ArrayLike
 
 from dpjax._util.pytree import static
 from dpjax._util.validation import check_positive, fail
-from dpjax.base import Array, ConjugateCounts, Key, Model, NonCentred, Parameters, Records
+from dpjax.base import Array, ConjugateCounts, Key, Model, Parameters, Records
 from dpjax.domain import LARGEST_DOMAIN, Domain
 from dpjax.models.arguments import as_scalar
 from dpjax.models.columns import read_domain, read_tables
@@ -19,7 +20,6 @@ from dpjax.models.priors import may_underflow
 from dpjax.numerics.cells import all_edges, cell_edges, uniforms_within
 from dpjax.numerics.dirichlet import draw_dirichlets, share_features
 from dpjax.numerics.elimination import Elimination, places_of, plan_elimination
-from dpjax.numerics.scores import UNIFORM_SCORES
 
 __all__ = ["HyperDirichlet", "hyper_dirichlet"]
 
@@ -105,6 +105,8 @@ class HyperDirichlet(OfSeenTables, OfProbabilities):
     plan: Elimination = static()
     interweaves: bool = static()
 
+    form: ClassVar[str] = "a uniform within its cell, given other columns"
+
     @property
     def names(self) -> tuple[str, ...]:
         """The name of the parameter of each bucket."""
@@ -130,24 +132,16 @@ class HyperDirichlet(OfSeenTables, OfProbabilities):
 
     def update(self, key: Key, parameters: Parameters, records: Records) -> Parameters:
         """An exact draw from independent Dirichlet distributions."""
-        return draw_dirichlets(key, self.given(self.plan.places.counts(self.levels(records))))
+        return draw_dirichlets(key, self.given(self.summarize(records)["counts"]))
 
     def update_log_density(self, new: Parameters, parameters: Parameters, records: Records) -> Array:
         """The log-density [] of that draw."""
-        return self.log_density_given(new, self.given(self.plan.places.counts(self.levels(records))))
+        return self.log_density_given(new, self.given(self.summarize(records)["counts"]))
 
     def given(self, counts: Array) -> Parameters:
         """The concentrations given the counts of the cells of all tables [d]."""
         pairs = zip(self.concentrations.items(), self.plan.places.offsets, strict=True)
         return {name: one + counts[start : start + one.size].reshape(one.shape) for (name, one), start in pairs}
-
-    @property
-    def noncentred(self) -> NonCentred:
-        """A uniform number for each column, unless probabilities underflow."""
-        if not self.interweaves:
-            return super().noncentred
-        forms = tuple((field, "a uniform within its cell, given other columns") for field in self.cells.fields)
-        return NonCentred(self.noise_of, self.records_at, scores=UNIFORM_SCORES, forms=forms)
 
     def records_at(self, parameters: Parameters, noise: Array) -> Records:
         """The records whose cells contain these uniforms [K, n], column by column along the tree."""
@@ -190,9 +184,6 @@ class HyperDirichlet(OfSeenTables, OfProbabilities):
 
     def entry_labels(self, level_names: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[tuple[str, ...], ...]]:
         """The names of the levels, or their numbers."""
-        named = [
-            level_names.get(field, tuple(map(str, range(size))))
-            for field, size in zip(self.cells.fields, self.cells.sizes, strict=True)
-        ]
+        named = self.named_levels(level_names)
         pairs = zip(self.names, self.plan.buckets, strict=True)
         return {name: tuple(named[column] for column in bucket) for name, bucket in pairs}

@@ -1,16 +1,16 @@
 """Latent classes: records of several columns that are independent given a class, which nobody sees."""
 
 from collections.abc import Mapping, Sequence
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.scipy.special import logsumexp
 from jax.typing import ArrayLike
 
 from dpjax._util.pytree import static
 from dpjax._util.validation import check_count, check_positive, fail
-from dpjax.base import Array, Key, Model, NonCentred, Parameters, Records
+from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.domain import Domain
 from dpjax.models.arguments import as_array
 from dpjax.models.columns import read_domain
@@ -20,7 +20,6 @@ from dpjax.models.priors import may_underflow
 from dpjax.numerics.cells import all_edges, cell_edges, cells_at, count_cells, uniforms_within
 from dpjax.numerics.dirichlet import draw_dirichlets, share_features
 from dpjax.numerics.elimination import Elimination, plan_elimination
-from dpjax.numerics.scores import UNIFORM_SCORES
 from dpjax.numerics.selection import select_indices
 
 __all__ = ["LatentClasses", "latent_classes"]
@@ -117,10 +116,17 @@ class LatentClasses(OfProbabilities):
     plan: Elimination = static()
     interweaves: bool = static()
 
+    form: ClassVar[str] = "a uniform within its cell, given a class drawn anew"
+
     @property
     def sizes(self) -> dict[str, int]:
         """The number of levels by the name of the parameter, as ``sex_given_class``."""
         return {f"{field}_given_class": size for field, size in zip(self.cells.fields, self.cells.sizes, strict=True)}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The shares of the classes, and the probabilities of the levels of each column."""
+        return SHARES, *self.sizes
 
     @property
     def concentrations(self) -> Parameters:
@@ -130,13 +136,13 @@ class LatentClasses(OfProbabilities):
 
     def weights(self, parameters: Parameters) -> list[Array]:
         """The log-probabilities of the classes and of the levels, of which none is below that of the smallest float."""
-        return [share_features(parameters[name])[0].T for name in (SHARES, *self.sizes)]
+        return [share_features(parameters[name])[0].T for name in self.names]
 
     def log_density(self, parameters: Parameters, records: Records) -> Array:
         """The log-probability of each record [n]."""
-        levels, sizes = self.levels(records), np.asarray(self.cells.sizes)[:, None]
-        inside = jnp.all((levels >= 0) & (levels < sizes), axis=0)
-        return jnp.where(inside, logsumexp(self.log_weights(parameters, levels), axis=0), -jnp.inf)
+        levels = self.levels(records)
+        total = logsumexp(self.log_weights(parameters, levels), axis=0)
+        return jnp.where(self.are_levels(levels), total, -jnp.inf)
 
     def log_weights(self, parameters: Parameters, levels: Array) -> Array:
         """The log-probability [H, n] of each class together with the levels [K, n] of the columns."""
@@ -158,14 +164,6 @@ class LatentClasses(OfProbabilities):
         """The class [n] of each record, given the levels [K, n] of its columns."""
         uniforms = jax.random.uniform(key, levels.shape[1:], float)
         return select_indices(self.log_weights(parameters, levels), uniforms)[0].astype(int)
-
-    @property
-    def noncentred(self) -> NonCentred:
-        """1 + K uniform numbers for each record, unless probabilities underflow."""
-        if not self.interweaves:
-            return super().noncentred
-        forms = tuple((field, "a uniform within its cell, given a class drawn anew") for field in self.cells.fields)
-        return NonCentred(self.noise_of, self.records_at, scores=UNIFORM_SCORES, forms=forms)
 
     def records_at(self, parameters: Parameters, noise: Array) -> Records:
         """The records whose cells contain these uniforms [1 + K, n]."""
@@ -192,9 +190,8 @@ class LatentClasses(OfProbabilities):
     def entry_labels(self, level_names: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[tuple[str, ...], ...]]:
         """The numbers of the classes, and the names of the levels."""
         classes = tuple(map(str, range(len(self.classes))))
-        named = zip(self.sizes.items(), self.cells.fields, strict=True)
-        rows = {name: (classes, level_names.get(own, tuple(map(str, range(size))))) for (name, size), own in named}
-        return {SHARES: (classes,), **rows}
+        named = zip(self.sizes, self.named_levels(level_names), strict=True)
+        return {SHARES: (classes,)} | {name: (classes, levels) for name, levels in named}
 
     def describe(self) -> str:
         """As of any model, and what the symmetry of the classes means for its draws."""

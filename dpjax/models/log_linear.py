@@ -117,9 +117,9 @@ class LogLinear(OfSeenTables):
         """The log-weights θ_C of each table."""
         return self.layout.weights(parameters["effects"])
 
-    def log_total(self, parameters: Parameters) -> Array:
+    def log_total(self, weights: list[Array]) -> Array:
         """The logarithm [] of the sum of the weights of all combinations of levels."""
-        return log_normaliser(self.plan, self.weights(parameters))
+        return log_normaliser(self.plan, weights)
 
     def first_parameters(self, key: Key, release: PrivateRelease, num_chains: int) -> Parameters | None:
         """Effects [chain, k] near the released tables; None if no tables of these columns were released."""

@@ -1,11 +1,13 @@
 """Records of several columns whose probabilities are a product of tables, each of a few columns."""
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.validation import fail
-from dpjax.base import Array, Key, Parameters, Records, Statistic
+from dpjax.base import Array, Key, NonCentred, Parameters, Records, Statistic
 from dpjax.models.bijections import SIMPLEX, Bijection, MappedModel
 from dpjax.models.columns import OfColumns
 from dpjax.models.table_effects import order_of, tables_of
@@ -19,6 +21,7 @@ from dpjax.numerics.elimination import (
     plan_elimination,
     without_table,
 )
+from dpjax.numerics.scores import UNIFORM_SCORES
 
 __all__ = ["OfProbabilities", "OfSeenTables", "OfTables", "check_size"]
 
@@ -85,20 +88,16 @@ class OfTables(OfColumns, abstract=True):
 class OfSeenTables(OfTables, abstract=True):
     """A model of tables without hidden columns, for which the counts of their cells stand for the records."""
 
-    def log_total(self, parameters: Parameters) -> Array:
+    def log_total(self, weights: list[Array]) -> Array:
         """The logarithm [] of the sum of exp(Σ_C weights_C(x_C)) over all combinations: 0 if they are probabilities."""
+        del weights
         return jnp.zeros(())
-
-    def flat_weights(self, parameters: Parameters) -> Array:
-        """The weights of all tables, one after another."""
-        return jnp.concatenate([one.ravel() for one in self.weights(parameters)])
 
     def log_density(self, parameters: Parameters, records: Records) -> Array:
         """The log-probability of each record [n]."""
-        levels, sizes = self.levels(records), np.asarray(self.cells.sizes)[:, None]
-        inside = jnp.all((levels >= 0) & (levels < sizes), axis=0)
-        total = jnp.sum(self.flat_weights(parameters)[self.plan.places(levels)], axis=1)
-        return jnp.where(inside, total - self.log_total(parameters), -jnp.inf)
+        levels, weights = self.levels(records), self.weights(parameters)
+        total = jnp.sum(flat(weights)[self.plan.places(levels)], axis=1)
+        return jnp.where(self.are_levels(levels), total - self.log_total(weights), -jnp.inf)
 
     def summarize(self, records: Records) -> Records:
         """The counts of the cells of all tables [d], and the number of records."""
@@ -107,14 +106,21 @@ class OfSeenTables(OfTables, abstract=True):
 
     def log_likelihood(self, parameters: Parameters, summary: Records) -> Array:
         """The log-probability [] of all records."""
-        total = summary["number"] * self.log_total(parameters)
-        return jnp.sum(summary["counts"] * self.flat_weights(parameters)) - total
+        weights = self.weights(parameters)
+        return jnp.sum(summary["counts"] * flat(weights)) - summary["number"] * self.log_total(weights)
 
 
 class OfProbabilities(OfTables, MappedModel, abstract=True):
     """A model of tables whose parameters are probabilities with independent Dirichlet priors, along their last axes."""
 
     interweaves: bool
+    form: ClassVar[str]
+    """What the uniform number of a column is in the non-centred form."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the parameters."""
+        raise NotImplementedError
 
     @property
     def concentrations(self) -> Parameters:
@@ -141,7 +147,28 @@ class OfProbabilities(OfTables, MappedModel, abstract=True):
     @property
     def bijections(self) -> dict[str, Bijection]:
         """The log-ratios of the probabilities."""
-        return dict.fromkeys(self.concentrations, SIMPLEX)
+        return dict.fromkeys(self.names, SIMPLEX)
+
+    @property
+    def noncentred(self) -> NonCentred:
+        """Uniform numbers for each record, unless probabilities underflow."""
+        if not self.interweaves:
+            return super().noncentred
+        forms = tuple((field, self.form) for field in self.cells.fields)
+        return NonCentred(self.noise_of, self.records_at, scores=UNIFORM_SCORES, forms=forms)
+
+    def records_at(self, parameters: Parameters, noise: Array) -> Records:
+        """The records whose cells contain these uniforms."""
+        raise NotImplementedError
+
+    def noise_of(self, key: Key, parameters: Parameters, records: Records) -> Array:
+        """Uniforms drawn within the cells of the records."""
+        raise NotImplementedError
+
+
+def flat(tables: list[Array]) -> Array:
+    """The entries of all tables, one after another."""
+    return jnp.concatenate([one.ravel() for one in tables])
 
 
 def check_size(plan: Elimination, fields: tuple[str, ...], argument: str, asked: str) -> None:

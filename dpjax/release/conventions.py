@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+import scipy
 
 from dpjax._util.spelling import names_arguments
 from dpjax._util.validation import check_array, check_positive, check_share, describe, fail
@@ -39,6 +40,14 @@ class Convention(NamedTuple):
 SMALLEST_SCALE = 0.1
 """The least scale of discrete Gaussian noise: less is no noise."""
 
+GAUSSIAN_TERMS = 9.0
+"""How many scales are added up: what is left out is exp(-40) of the largest term."""
+
+
+def root(excess: Callable[[float], Any], low: float, high: float) -> float:
+    """Where a function of the scale is 0, between two scales at which it has different signs."""
+    return float(scipy.optimize.brentq(excess, low, high, xtol=1e-14))
+
 
 def variance_of(scale: float) -> float:
     """The variance of discrete Gaussian noise."""
@@ -51,9 +60,7 @@ def scale_of(variance: float) -> float:
     """The scale of discrete Gaussian noise of a variance, if that is not too small for any."""
     if variance >= 9:
         return float(np.sqrt(variance))
-    from scipy.optimize import brentq  # imports are slow, and few need it
-
-    return float(brentq(lambda scale: np.log(variance_of(scale) / variance), SMALLEST_SCALE, 3.0, xtol=1e-14))
+    return root(lambda scale: np.log(variance_of(scale) / variance), SMALLEST_SCALE, 3.0)
 
 
 def check_ratio(published: Any) -> None:
@@ -88,18 +95,16 @@ def gaussian_of_accuracy(accuracy: float, alpha: float) -> float:
 @np.vectorize
 def discrete_laplace_of_accuracy(accuracy: float, alpha: float) -> float:
     """The scale of discrete Laplace noise that is at the half width or beyond with probability α."""
-    from scipy.optimize import brentq
 
     def excess(scale: float) -> float:
         return float(np.log(2 / alpha) - accuracy / scale - np.log1p(np.exp(-1 / scale)))
 
-    return float(brentq(excess, accuracy / np.log(2 / alpha) / (1 + 1e-9), accuracy / -np.log(alpha), xtol=1e-14))
+    return root(excess, accuracy / np.log(2 / alpha) / (1 + 1e-9), accuracy / -np.log(alpha))
 
 
 @np.vectorize
 def discrete_gaussian_of_accuracy(accuracy: float, alpha: float) -> float:
     """The scale of discrete Gaussian noise that is at the half width or beyond with probability α."""
-    from scipy.optimize import brentq
 
     def excess(scale: float) -> float:
         most = ceil(GAUSSIAN_TERMS * scale) + 1
@@ -109,11 +114,8 @@ def discrete_gaussian_of_accuracy(accuracy: float, alpha: float) -> float:
         return float(np.log(2 * tail / total / alpha) - accuracy**2 / (2 * scale**2))
 
     most = 2 * accuracy / -NormalDist().inv_cdf(alpha / 2) + 1
-    return float(brentq(excess, SMALLEST_SCALE, most, xtol=1e-12))
+    return root(excess, SMALLEST_SCALE, most)
 
-
-GAUSSIAN_TERMS = 9.0
-"""How many scales are added up: what is left out is exp(-40) of the largest term."""
 
 CONVENTIONS = {
     "laplace_scale": Convention(Laplace, lambda scale: scale),
