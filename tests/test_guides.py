@@ -113,7 +113,7 @@ def test_records_seen_in_part_have_the_posterior_that_the_guide_says():
     for name, mean in means.items():
         draws = names["posterior"].draws[name]
         assert np.all(np.abs(draws.mean((0, 1)) - mean) < MAX_DEVIATION * diagnostics.mcse_mean(draws))
-    assert names["in_numpyro"].has("mixed")
+    assert names["model"].has("mixed")
     assert abs(np.mean(names["earned"].draws["slope"]) - 1.2) < 0.5
     # The total says 6.2, and the answers alone 4.7.
     assert np.mean(names["joined"].draws["share"]) > np.mean(names["posterior"].draws["share"])
