@@ -107,7 +107,8 @@ def find_starts(
     def climb(key: Key) -> Point:
         return climb_from(evaluate, jax.random.normal(key, (CANDIDATES, prior.location.size), prior.location.dtype))
 
-    modes = jax.vmap(climb)(jax.random.split(candidate_key, num_chains))
+    # One after another: jaxlib 0.10 can wait forever for two batches of triangular systems that are solved at once.
+    modes = jax.lax.map(climb, jax.random.split(candidate_key, num_chains))
     best = jax.tree.map(lambda leaf: leaf[jnp.argmax(modes.log_density)], modes)
     negligible = modes.log_density < best.log_density - MAX_DEFICIT - 2 * prior.location.size
     whitened = jnp.where(negligible[:, None], best.whitened[None], modes.whitened)
