@@ -15,6 +15,9 @@ from dpjax.diagnostics.frames import Labels, entry_name, to_frame, write_csv
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
 MAX_ROWS = 100
 
+SHOWN = 6
+"""Number of names of rows that an error shows."""
+
 DIGITS = 4
 """Significant digits of figures."""
 
@@ -54,6 +57,13 @@ class Summary:
     note: str = ""
 
     def __getitem__(self, row: str) -> dict[str, float]:
+        if row not in self.rows:
+            inside = [name for name in self.rows if name.startswith(f"{row}[")]
+            remedy = (
+                f"Those of {row} are summary.take({row!r})." if inside else "Print the summary, which has them all."
+            )
+            shown = ", ".join((inside or self.rows)[:SHOWN]) or "none"
+            fail("summary", f"the row {row!r}", f"the name of a row, such as {shown}", remedy)
         index = self.rows.index(row)
         return {name: float(column[index]) for name, column in self.columns.items()}
 

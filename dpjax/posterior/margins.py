@@ -124,8 +124,11 @@ class Margins:
         >>> posterior.margin("age", given="sex").draws.shape
         (4, 50, 3, 2)
         """
-        under = (given,) if isinstance(given, str) else tuple(given)
-        columns = check_columns(self.model, fields, under)
+        under = (given,) if isinstance(given, str) else given
+        if not isinstance(under, (list, tuple)):
+            remedy = "Name the columns alone, and take a level of theirs from the last axes of the draws."
+            fail("given", describe(given), "names of columns", remedy, error=TypeError)
+        columns = check_columns(self.model, fields, tuple(under))
         own = {name: self.draws[name] for name in parameter_shapes(self.model)}
         chains = next(iter(own.values())).shape[:2]
         merged = {name: leaf.reshape(-1, *leaf.shape[2:]) for name, leaf in own.items()}
@@ -150,7 +153,13 @@ def check_columns(model: Any, fields: tuple[Any, ...], given: tuple[Any, ...]) -
     known, columns = model.columns, (*fields, *given)
     for column in columns:
         if not isinstance(column, str):
-            fail("fields", describe(column), f"names of columns, of {list(known)}", "Pass strings.", error=TypeError)
+            fail(
+                "fields",
+                describe(column),
+                f"names of columns, of {list(known)}",
+                "Pass texts, one by one.",
+                error=TypeError,
+            )
     if not fields or not set(columns) <= set(known) or len(set(columns)) != len(columns):
         remedy = "Pass one or more of them, each once, such as margin('income', given='sex')."
         fail("fields", list(columns), f"columns of the model, {list(known)}", remedy)

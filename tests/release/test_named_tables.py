@@ -73,10 +73,19 @@ def refusals():
     bare = frame(names=[None, None])
     mixed = series([("female", "no"), ("male", "no"), ("female", "yes"), ("male", "yes")])
     turned = cells(["admitted", "sex"], [2, 2])
+    margins = frame(np.ones((3, 3)), levels=[[*names, "All"] for names in LEVELS])
+    total = SimpleNamespace(index=side(["sex"], ["female", "male", "Total"]), to_numpy=lambda: np.array([1, 2, 3]))
     return {
         "a frame without names": (lambda: dpjax.Release(bare, NOISE, n=150), "value"),
         "rows out of order": (lambda: dpjax.Release(mixed, NOISE, n=150), "value"),
         "a frame of texts": (lambda: dpjax.Release(frame([["a", "b"], ["c", "d"]]), NOISE, n=150), "value"),
+        "a level without a name": (
+            lambda: dpjax.Release(frame(levels=[[None, "male"], LEVELS[1]]), NOISE, n=150),
+            "value",
+        ),
+        "one name of both variables": (lambda: dpjax.Release(frame(names=["sex", "sex"]), NOISE, n=150), "field"),
+        "a row and a column of totals": (lambda: dpjax.Release(margins, NOISE, n=150), "value"),
+        "a total of one variable": (lambda: dpjax.Release(total, NOISE, n=150), "value"),
         "a frame of other fields": (lambda: dpjax.Release(frame(), NOISE, turned, 150), "value"),
         "a frame of a total": (
             lambda: dpjax.Release(frame(), NOISE, dpjax.statistics.total("y", 0.0, 1.0), 150),
