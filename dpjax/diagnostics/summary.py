@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from dpjax._util.spelling import names_methods
 from dpjax._util.validation import check_count, fail, read_numbers
 from dpjax.diagnostics import convergence
 from dpjax.diagnostics.frames import Labels, entry_name, to_frame, write_csv
@@ -22,6 +23,7 @@ DIGITS = 4
 """Significant digits of figures."""
 
 
+@names_methods
 @dataclass(frozen=True, eq=False)
 class Summary:
     """A table with one row for each scalar parameter and one column for each statistic.

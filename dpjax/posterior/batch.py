@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from dpjax._util.spelling import names_methods
 from dpjax.base import Model
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
@@ -23,6 +24,7 @@ from dpjax.release import PrivateRelease
 __all__ = ["BatchPosterior"]
 
 
+@names_methods
 @dataclass(frozen=True, eq=False, repr=False)
 class BatchPosterior(Saved):
     """Draws from p(parameters | release) for each of many releases; ``batch[i]`` is the `Posterior` of one.

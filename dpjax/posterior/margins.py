@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from dpjax._util.printing import Printed
+from dpjax._util.spelling import names_methods
 from dpjax._util.validation import describe, fail, name_of
 from dpjax.base import Array, Model, Parameters
 from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
@@ -34,6 +35,7 @@ class HasMargins(Protocol):
         """The probabilities [levels, ...] of all combinations of the levels of these fields."""
 
 
+@names_methods
 @dataclass(frozen=True, eq=False, repr=False)
 class Margin(Printed):
     """Draws of the probabilities of combinations of levels; see `Posterior.margin`.
@@ -85,6 +87,7 @@ class Margin(Printed):
         return tabulate({self.name: summarize(self.draws, quantiles)}, labels={self.name: labels})
 
 
+@names_methods
 class Margins:
     """What a posterior says of columns by name."""
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpjax._util.lazy import implemented_by
 from dpjax._util.printing import Printed
-from dpjax._util.spelling import takes_num_draws
+from dpjax._util.spelling import names_methods, takes_num_draws
 from dpjax._util.validation import check_count, check_key, describe, fail, summarize_error
 from dpjax.base import Key, Model, Parameters
 from dpjax.data_augmentation.counts.table import COUNTS
@@ -40,6 +40,7 @@ Predictor = Callable[[Key, Model, Any, Parameters], np.ndarray]
 """``(key, model, release, parameters [draw, ...]) -> values [draw, ...]``."""
 
 
+@names_methods
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior(Printed, Margins, Pictures, Saved, Survey):
     """Draws from p(parameters | release).

@@ -17,7 +17,7 @@ import numpy as np
 from dpjax._util.archives import read_archive, write_archive
 from dpjax._util.files import write_whole
 from dpjax._util.pickles import Missing, Pickled, content_of, is_missing
-from dpjax._util.spelling import names_arguments
+from dpjax._util.spelling import names_arguments, names_methods
 from dpjax._util.validation import check_destination, describe, fail, name_of, reading, summarize_error
 from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Model
@@ -70,6 +70,7 @@ class HasFileForm:
         raise NotImplementedError
 
 
+@names_methods
 class Saved(Pickled):
     """A result that can be saved in a file, for `dpjax.load`."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 import numpy as np
 
 from dpjax._util.printing import Printed
+from dpjax._util.spelling import names_methods
 from dpjax._util.validation import check_array, check_no_gaps, fail, name_of, plain
 from dpjax.base import Model, Parameters
 from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
@@ -27,6 +28,7 @@ class HasCells(Protocol):
         """Averages [draw, group] of expected responses of cells, by shares [group, cell], at draws [draw, ...]."""
 
 
+@names_methods
 @dataclass(frozen=True, eq=False, repr=False)
 class PopulationMeans(Printed):
     """Draws of the average of a response over a population, or over each of its groups; see `Posterior.poststratify`.
@@ -65,6 +67,7 @@ class PopulationMeans(Printed):
         return tabulate({"average": summarize(self.draws, quantiles)}, labels=labels)
 
 
+@names_methods
 class Survey:
     """What a posterior says of the population that its records were sampled from."""
 
