@@ -107,12 +107,11 @@ def test_constructors_say_what_their_arguments_are_called(name):
 @pytest.mark.parametrize("kind", KINDS)
 def test_methods_say_what_their_arguments_are_called(kind):
     """A new one of a result or a release, which Python's own error leaves without a remedy."""
-    methods = [
-        name for name, one in vars(kind).items() if name[0] != "_" and (callable(one) or hasattr(one, "__func__"))
-    ]
-    for name in methods:
+    for name, method in vars(kind).items():
+        if name[0] == "_" or name == "to_json" or not (callable(method) or hasattr(method, "__func__")):
+            continue  # what a release is written with may have any names
         with pytest.raises(TypeError) as error:
-            getattr(kind, name)(*[None] * inspect.isfunction(vars(kind)[name]), no_such_argument=1)
+            getattr(kind, name)(*[None] * inspect.isfunction(method), no_such_argument=1)
         assert is_refusal(error.value), name
 
 
