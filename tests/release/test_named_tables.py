@@ -56,6 +56,19 @@ def test_a_single_field_may_have_a_flat_list_of_names():
         cells(["day", "place"], levels=["Friday", "Sunday"])
 
 
+def test_levels_by_field_have_the_fields():
+    """In their order, which is not alphabetical; of fields by levels the error was about the concentration."""
+    by_field = dict(zip(FIELDS, LEVELS, strict=True))
+    for model in (categorical(levels=by_field), categorical(levels=dpjax.Release(frame(), NOISE, n=150).level_names)):
+        assert model.columns == ("sex", "admitted")
+        assert model.level_names == {"sex": ("female", "male"), "admitted": ("no", "yes")}
+    assert categorical(fields=["admitted", "sex"], levels=by_field).columns == ("admitted", "sex")
+    with pytest.raises(TypeError, match=r"fields: given \{.* Pass levels="):
+        categorical(fields=by_field)
+    with pytest.raises(ValueError, match=r"levels: given those of \['sex', 'admitted'\]; expected those of the fields"):
+        categorical(fields=["sex", "age"], levels=by_field)
+
+
 def test_a_table_of_numbers_is_read_row_by_row():
     statistic = cells(FIELDS, [2, 2])
     assert dpjax.Release(COUNTS, NOISE, statistic, 150).value.tolist() == [58, 21, 12, 64]
