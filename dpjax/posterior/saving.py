@@ -195,9 +195,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     remedy = "Pass a file written by save, from the same version of dpjax."
     with reading("path", path, remedy) as file:
         if file.read(len(BEGINNING)) != BEGINNING:
-            fail(
-                "path", f"{os.fspath(path)}, which begins otherwise", "a file that a result's save has written", remedy
-            )
+            given = f"{os.fspath(path)}, which begins otherwise"
+            text = "The JSON of a release is read by dpjax.from_json."
+            fail("path", given, "a file that a result's save has written", f"{remedy} {text}")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PrecisionWarning)

@@ -406,7 +406,8 @@ def as_sizes(argument: str, values: int | Sequence[int] | None) -> tuple[int, ..
 
 def _get_field(record: Records, name: str) -> Array:
     if name not in record:
-        fail(f"record[{name!r}]", f"a record with fields {sorted(record)}", f"a field {name!r}", _REMEDY)
+        remedy = f"Call it so in the model; for private.release pass columns={{{name!r}: its column, ...}}."
+        fail(f"record[{name!r}]", f"a record with fields {sorted(record)}", f"a field {name!r}", remedy)
     return record[name]
 
 

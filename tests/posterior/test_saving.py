@@ -119,6 +119,7 @@ def test_functions_are_left_out_and_missed_by_name(posterior: dpjax.Posterior, t
     assert replace(again, release=RELEASE).release is RELEASE
 
 
+@pytest.mark.x64
 def test_draws_of_a_model_that_no_file_holds_are_shown_and_summed_up(posterior: dpjax.Posterior, tmp_path) -> None:
     """To print what was loaded asked the model that is left out for survey weights, which raised its error."""
     with pytest.warns(UserWarning, match="without the model"):
@@ -186,7 +187,7 @@ def test_no_code_in_a_stranger_s_file_is_run(tmp_path) -> None:
     path, trace = tmp_path / "stranger", tmp_path / "trace"
     content = pickle.dumps(Evil(trace))
     path.write_bytes(b"dpjax result 1\n" + content)
-    with pytest.raises(ValueError, match="begins otherwise"):
+    with pytest.raises(ValueError, match=r"begins otherwise.*dpjax\.from_json"):
         dpjax.load(path)
     for name in ("result", "array0"):
         arrays = {"result": np.array(json.dumps(node(info={"array": ["numpy", "array0"]}))), "array0": np.zeros(2)}
@@ -218,7 +219,6 @@ def test_draws_are_a_frame(posterior: dpjax.Posterior) -> None:
     assert float(frame.loc[(1, 7), "coef[1]"]) == posterior.draws["coef"][1, 7, 1]
 
 
-@pytest.mark.filterwarnings("ignore:.*effective sample size.*:UserWarning")
 def test_a_row_that_is_none_is_named_with_those_that_are() -> None:
     """It was "x not in tuple"."""
     with pytest.raises(ValueError, match="summary: given the row 'd'; expected the name of a row, such as a_b\\[0\\]"):
@@ -227,6 +227,7 @@ def test_a_row_that_is_none_is_named_with_those_that_are() -> None:
         TABLE["a_b"]
 
 
+@pytest.mark.filterwarnings("ignore:.*effective sample size.*:UserWarning")
 def test_a_summary_shows_what_is_asked_for(posterior: dpjax.Posterior) -> None:
     table = posterior.summary(names=["coef[1]", "coef[0]"], quantiles=(0.1, 0.9))
     assert table.rows == ("coef[1]", "coef[0]")
