@@ -127,11 +127,11 @@ class Margins:
         >>> posterior.margin("age", given="sex").draws.shape
         (4, 50, 3, 2)
         """
-        under = (given,) if isinstance(given, str) else given
-        if not isinstance(under, (list, tuple)):
+        if not isinstance(given, (str, list, tuple)):
             remedy = "Name the columns alone, and take a level of theirs from the last axes of the draws."
             fail("given", describe(given), "names of columns", remedy, error=TypeError)
-        columns = check_columns(self.model, fields, tuple(under))
+        under = (given,) if isinstance(given, str) else tuple(given)
+        columns = check_columns(self.model, fields, under)
         own = {name: self.draws[name] for name in parameter_shapes(self.model)}
         chains = next(iter(own.values())).shape[:2]
         merged = {name: leaf.reshape(-1, *leaf.shape[2:]) for name, leaf in own.items()}
