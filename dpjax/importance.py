@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
-from dpjax._util.spelling import takes_num_draws
+from dpjax._util.spelling import names_methods, takes_num_draws
 from dpjax._util.validation import check_count, check_key, fail
 from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Key, Model, Parameters
@@ -38,6 +38,7 @@ NUM_LOOKED_AT, NEGLIGIBLE, MOST_ATTEMPTS = 128, 12.0, 4
 that of the heaviest. And how often all draws are weighed at most."""
 
 
+@names_methods
 @dataclass(frozen=True, eq=False)
 class ImportanceSample:
     """Weighted draws from p(parameters | release).

@@ -6,11 +6,21 @@ from functools import cache, wraps
 from typing import Any, ParamSpec, Self, TypeVar
 
 from dpjax._util.validation import check_key, fail, name_of
+from dpjax._util.words import quantity
 
-__all__ = ["NamesArguments", "check_names", "names_arguments", "nearest", "steps_from", "takes_num_draws"]
+__all__ = [
+    "NamesArguments",
+    "check_names",
+    "names_arguments",
+    "names_methods",
+    "nearest",
+    "steps_from",
+    "takes_num_draws",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 def takes_num_draws(function: Callable[P, R]) -> Callable[P, R]:
@@ -51,16 +61,28 @@ class NamesArguments:
 
 def names_arguments(function: Callable[P, R]) -> Callable[P, R]:
     """The function, which names arguments that it lacks, and those that are missing; ``__new__`` as its class."""
-    makes_class = function.__name__ == "__new__"
-    callee = function.__qualname__.split(".")[-2] if makes_class else function.__name__
-    parameters = tuple(inspect.signature(function).parameters.values())[makes_class:]
+    callee = function.__qualname__.split(".")[-2] if function.__name__ == "__new__" else function.__name__
+    parameters = tuple(inspect.signature(function).parameters.values())
+    bound = int(parameters[:1] != () and parameters[0].name in ("self", "cls"))
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        check_names(callee, parameters, len(args) - makes_class, set(kwargs))
+        check_names(callee, parameters[bound:], len(args) - bound, set(kwargs))
         return function(*args, **kwargs)
 
     return call
+
+
+def names_methods(cls: type[T]) -> type[T]:
+    """A class whose methods of its own name arguments that they lack, and those that are missing."""
+    for name, method in list(vars(cls).items()):
+        if name.startswith("_") or (hasattr(method, "__wrapped__") and inspect.isfunction(method)):
+            continue
+        if isinstance(method, (classmethod, staticmethod)):
+            setattr(cls, name, type(method)(names_arguments(method.__func__)))
+        elif inspect.isfunction(method):
+            setattr(cls, name, names_arguments(method))
+    return cls
 
 
 def steps_from(source: str, kind: type) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -112,9 +134,10 @@ def check_names(callee: str, parameters: tuple[inspect.Parameter, ...], number: 
         fail(unknown[0], "a value", f"one of {callee}'s arguments: {', '.join(names)}", remedy, error=TypeError)
     places = [one.name for one in parameters if one.kind in PLACED]
     if number > len(places) and not any(one.kind is inspect.Parameter.VAR_POSITIONAL for one in parameters):
-        given_places = f"{number} arguments by their place"
+        given_places = f"{quantity(number, 'argument')} by {'its' if number == 1 else 'their'} place"
+        few = f"at most {len(places)}: {', '.join(places)}" if places else f"names: {', '.join(names) or 'none'}"
         remedy = "Name the others." if len(names) > len(places) else f"See help({callee})."
-        fail(callee, given_places, f"at most {len(places)}: {', '.join(places)}", remedy, error=TypeError)
+        fail(callee, given_places, few, remedy, error=TypeError)
     by_place = places[:number]
     if twice := [name for name in by_place if name in given]:
         fail(

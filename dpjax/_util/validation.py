@@ -4,7 +4,8 @@ import os
 import reprlib
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from numbers import Integral
+from decimal import Decimal
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
@@ -108,6 +109,39 @@ def read_numbers(argument: str, value: Any, expected: str, remedy: str) -> np.nd
     is_array = isinstance(value, (str, list, tuple)) or hasattr(value, "__array__")
     given = f"an array of {array.dtype}" if is_array else f"{describe(value)} of type {type(value).__name__}"
     return fail(argument, given, expected, remedy, error=TypeError)
+
+
+def is_gap(value: Any) -> bool:
+    """Whether a value of a column is missing: None, NaN, or what pandas has in their places."""
+    if value is None or type(value).__name__ == "NAType":  # NA does not tell whether it equals itself
+        return True
+    differs = value != value
+    return isinstance(differs, (bool, np.bool_)) and bool(differs)
+
+
+def check_no_gaps(argument: str, names: Any, remedy: str) -> None:
+    """Raise if a name is missing among several."""
+    if gaps := [place for place, name in enumerate(names) if is_gap(name)]:
+        fail(argument, f"no name in place {gaps[0]}", "a name in each", remedy)
+
+
+def plain(value: Any) -> Any:
+    """Numbers that are objects, such as decimals or those beside None, as an array with NaN for None; others stay."""
+    try:
+        array = np.asarray(value)
+    except Exception:  # traced or ragged ones, of which later checks say what is wrong
+        return value
+    entries = array.ravel().tolist() if array.dtype == object and not np.ma.is_masked(value) else []
+    known = [entry for entry in entries if not is_gap(entry)]
+    if not known or not all(isinstance(entry, (Real, Decimal)) for entry in known):
+        return value
+    whole = len(known) == len(entries) and all(isinstance(entry, Integral) for entry in known)
+    kind = (bool if all(isinstance(entry, bool) for entry in known) else int) if whole else float
+    try:
+        numbers = np.array([np.nan if is_gap(entry) else kind(entry) for entry in entries], kind)
+    except OverflowError:
+        return value
+    return numbers.reshape(array.shape)
 
 
 def check_floats(argument: str, value: Any) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 import numpy as np
 
-from dpjax._util.validation import check_choice, check_free, check_key, fail
+from dpjax._util.validation import check_choice, check_free, check_key, check_no_gaps, fail
 from dpjax.base import Key, Model, Parameters
 from dpjax.diagnostics.frames import Labels
 from dpjax.posterior.pointwise import obstacle_to_units, pointwise_log_likelihood
@@ -102,6 +102,7 @@ def check_units(posterior: "Posterior", units: Sequence[str] | None) -> tuple[st
     n, names = posterior.release.n, tuple(map(str, units)) if not isinstance(units, str) else (units,)
     if not posterior.release.fields:
         fail("units", f"{len(names)} names, for a sum over the records", "None", "Leave it out.")
+    check_no_gaps("units", [units] if isinstance(units, str) else units, "Pass a name for each record.")
     if len(names) != n or len(set(names)) != n:
         given = f"{len(names)} names, of which {len(set(names))} differ"
         fail("units", given, f"a name of its own for each of {n} records", "Pass them in the order of the release.")

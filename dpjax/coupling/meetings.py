@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dpjax._util.spelling import names_arguments
+from dpjax._util.spelling import names_arguments, names_methods
 from dpjax._util.validation import (
     check_array,
     check_count,
@@ -26,6 +26,7 @@ from dpjax.runtime.progress import ShowProgress, check_progress
 __all__ = ["Meetings", "Rate", "convergence_rate", "meeting_times", "suggest_k_m", "total_variation_bounds"]
 
 
+@names_methods
 @dataclass(frozen=True)
 class Meetings:
     """The meeting times of pairs.

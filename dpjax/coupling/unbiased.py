@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
-from dpjax._util.spelling import names_arguments
+from dpjax._util.spelling import names_arguments, names_methods
 from dpjax._util.validation import check_count, check_function
 from dpjax.base import Key
 from dpjax.coupling.meetings import Meetings, check_run, meetings_of
@@ -52,6 +52,7 @@ class Estimate:
     inefficiency: Any
 
 
+@names_methods
 @dataclass(frozen=True)
 class UnbiasedEstimates:
     """The estimates H_{k:m} of all pairs.

@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from dpjax._util.spelling import names_methods
 from dpjax._util.validation import check_count, fail, read_numbers
 from dpjax.diagnostics import convergence
 from dpjax.diagnostics.frames import Labels, entry_name, to_frame, write_csv
@@ -15,10 +16,14 @@ from dpjax.diagnostics.frames import Labels, entry_name, to_frame, write_csv
 QUANTILES = (0.025, 0.25, 0.5, 0.75, 0.975)
 MAX_ROWS = 100
 
+SHOWN = 6
+"""Number of names of rows that an error shows."""
+
 DIGITS = 4
 """Significant digits of figures."""
 
 
+@names_methods
 @dataclass(frozen=True, eq=False)
 class Summary:
     """A table with one row for each scalar parameter and one column for each statistic.
@@ -54,6 +59,13 @@ class Summary:
     note: str = ""
 
     def __getitem__(self, row: str) -> dict[str, float]:
+        if row not in self.rows:
+            inside = [name for name in self.rows if name.startswith(f"{row}[")]
+            remedy = (
+                f"Those of {row} are summary.take({row!r})." if inside else "Print the summary, which has them all."
+            )
+            shown = ", ".join((inside or self.rows)[:SHOWN]) or "none"
+            fail("summary", f"the row {row!r}", f"the name of a row, such as {shown}", remedy)
         index = self.rows.index(row)
         return {name: float(column[index]) for name, column in self.columns.items()}
 

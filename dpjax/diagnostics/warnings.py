@@ -40,8 +40,9 @@ Numbers = Mapping[str, np.ndarray]
 
 STARTS = (
     "If chains disagree, they may have started badly or sit in different modes. Try "
-    'initial="large-sample", starting values of your own (initial=...), or dpjax.sample_smc.'
+    "{starts}starting values of your own (initial=...), or dpjax.sample_smc."
 )
+"""A remedy for chains that disagree; `starts` names others, with a comma, if there are any."""
 
 
 def warn_of_poor_mixing(

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
+from dpjax._util.spelling import names_methods
 from dpjax._util.validation import fail
 from dpjax.base import Key
 from dpjax.diagnostics.frames import Labels
@@ -60,6 +61,7 @@ class IntervalEnds(NamedTuple):
     remarks: tuple[str, ...] = ()
 
 
+@names_methods
 @dataclass(frozen=True, eq=False)
 class ConfidenceIntervals:
     """Confidence intervals of every parameter and derived quantity.

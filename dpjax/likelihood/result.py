@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 import jax
 import numpy as np
 
+from dpjax._util.spelling import names_methods
 from dpjax._util.validation import check_count, check_share, fail
 from dpjax.base import Key, Model
 from dpjax.diagnostics.frames import Labels
@@ -72,6 +73,7 @@ class Fitted:
     num_steps: int
 
 
+@names_methods
 @dataclass(frozen=True, eq=False)
 class MaximumLikelihood:
     """The maximum-likelihood estimate from a release, for parameters and what is derived from them.

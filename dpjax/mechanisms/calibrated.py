@@ -3,6 +3,7 @@
 from dataclasses import fields
 from typing import Any, ClassVar, Self
 
+from dpjax._util.spelling import names_methods
 from dpjax._util.validation import fail
 from dpjax.mechanisms.calibration import laplace_scale, zcdp_scale
 
@@ -26,6 +27,7 @@ class OfScale:
         return super().__new__(cls, *arguments, **options)
 
 
+@names_methods
 class FromEpsilon(OfScale):
     """A mechanism whose scale is sensitivity / ε."""
 
@@ -56,6 +58,7 @@ class FromEpsilon(OfScale):
         return cls(laplace_scale(epsilon, sensitivity))
 
 
+@names_methods
 class FromZCDP(OfScale):
     """A mechanism whose scale is sensitivity / √(2ρ)."""
 

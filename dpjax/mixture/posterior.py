@@ -10,6 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.lazy import implemented_by
+from dpjax._util.spelling import names_methods
 from dpjax._util.validation import check_array, check_number, fail
 from dpjax.base import Array, Key
 from dpjax.diagnostics import convergence
@@ -57,6 +58,7 @@ class Density(NamedTuple):
     mcse: np.ndarray
 
 
+@names_methods
 @dataclass(frozen=True, eq=False)
 class MixturePosterior:
     """Draws from the posterior of a Dirichlet-process mixture given the released values.

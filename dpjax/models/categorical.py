@@ -41,7 +41,7 @@ def categorical(
     shape: Sequence[int] | None = None,
     possible: Sequence[bool] | None = None,
     fields: Sequence[str] | None = None,
-    levels: Sequence[Sequence[str]] | None = None,
+    levels: Sequence[Sequence[str]] | Mapping[str, Sequence[str]] | None = None,
 ) -> Model:
     """Records ``{"cell": [] int}`` with P(cell = j) = probabilities[j], or one field for each variable of a table.
 
@@ -64,7 +64,7 @@ def categorical(
         The record field of each variable. Each is an integer [], and there is no field ``cell``.
     levels
         The names of the levels of each field, or of the only one, for summaries and pictures. If the release has names,
-        these are used.
+        these are used. ``release.level_names`` has the fields, too.
 
     Notes
     -----
@@ -90,6 +90,7 @@ def categorical(
     >>> admissions.num_cells, admissions.level_names["admitted"]
     (4, ('no', 'yes'))
     """
+    fields, levels = fields_of(fields, levels)
     if labels := read_labels("concentration", concentration):
         names, named = labels
         fields, levels = names if fields is None else fields, named if levels is None else levels
@@ -291,6 +292,22 @@ def flatten(concentration: Array, sizes: tuple[int, ...] | None) -> Array:
         expected = f"two or more numbers of levels with product {cells.size}"
         fail("shape", sizes, expected, "Pass one concentration for each cell of the table.")
     return cells
+
+
+def fields_of(fields: Any, levels: Any) -> tuple[Any, Any]:
+    """The fields, and the levels of each; levels by field have both."""
+    if isinstance(fields, Mapping):
+        remedy = "Pass levels={'sex': ['female', 'male'], ...}, which has the fields, too."
+        fail("fields", describe(fields), "names", remedy, error=TypeError)
+    if not isinstance(levels, Mapping):
+        return fields, levels
+    known = list(levels)
+    names = known if fields is None else fields
+    if not isinstance(names, (list, tuple)):
+        return fields, list(levels.values())
+    if len(names) != len(known) or any(name not in known for name in names):
+        fail("levels", f"those of {known}", f"those of the fields {list(names)}", "Leave fields out.")
+    return names, [levels[name] for name in names]
 
 
 def name_fields(fields: Any, levels: Any, sizes: tuple[int, ...]) -> Domain:

@@ -7,27 +7,24 @@ from typing import Any
 
 import numpy as np
 
+from dpjax._util.spelling import names_methods
 from dpjax.base import Model
 from dpjax.data_augmentation.parameters import Tuning
 from dpjax.data_augmentation.plan import SweepPlan
 from dpjax.data_augmentation.refresh import RefreshTuning
 from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
-from dpjax.diagnostics.warnings import (
-    STARTS,
-    name_stuck,
-    warn_of_nonfinite,
-    warn_of_poor_mixing,
-)
+from dpjax.diagnostics.warnings import name_stuck, warn_of_nonfinite, warn_of_poor_mixing
 from dpjax.models.simulation import GibbsState, free_numbers
 from dpjax.numerics import take_entry
 from dpjax.posterior.posterior import Posterior
-from dpjax.posterior.reports import name_refused
+from dpjax.posterior.reports import advise_starts, name_refused
 from dpjax.posterior.saving import Saved
 from dpjax.release import PrivateRelease
 
 __all__ = ["BatchPosterior"]
 
 
+@names_methods
 @dataclass(frozen=True, eq=False, repr=False)
 class BatchPosterior(Saved):
     """Draws from p(parameters | release) for each of many releases; ``batch[i]`` is the `Posterior` of one.
@@ -155,7 +152,7 @@ class BatchPosterior(Saved):
         sweeps = self.settings.get("thin", 1)
         warn_of_nonfinite(nonfinite.reshape(-1, nonfinite.shape[-1]), sweeps=sweeps)
         if table.rows:
-            warn_of_poor_mixing(table, self[0].remedy, self._stuck(), STARTS)
+            warn_of_poor_mixing(table, self[0].remedy, self._stuck(), advise_starts(self[0]))
         return table
 
     @property

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dpjax._util.pickles import is_missing
-from dpjax._util.validation import describe, fail, name_of
+from dpjax._util.validation import check_no_gaps, describe, fail, name_of
 from dpjax.base import Key
 from dpjax.diagnostics.summary import Summary
 from dpjax.release.weights import check_unweighted
@@ -68,6 +68,7 @@ def as_groups(by: Any, released: np.ndarray) -> dict[str, np.ndarray | None]:
         fail("by", name_of(by), "the group of each released value", remedy, error=TypeError)
     if len(by) != len(released):
         fail("by", f"{len(by)} groups", f"one for each of {len(released)} released values", remedy)
+    check_no_gaps("by", by, remedy)
     names = np.array([str(group) for group in by])
     return {group: names == group for group in sorted(set(names.tolist()))}
 
@@ -75,7 +76,7 @@ def as_groups(by: Any, released: np.ndarray) -> dict[str, np.ndarray | None]:
 def number_from(name: str, function: Callable[[np.ndarray], Any], values: np.ndarray) -> float:
     """A statistic of values, which has to be one finite number."""
     found = function(values)
-    if np.ndim(found) or not np.isfinite(found):
+    if np.ndim(found) or np.asarray(found).dtype.kind not in "biuf" or not np.isfinite(found):
         given = f"{name!r}, which returned {describe(found)}"
         fail("statistic", given, "a function that returns a finite number", "Return a float, without NaN.")
     return float(found)

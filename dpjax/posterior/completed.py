@@ -15,6 +15,7 @@ import numpy as np
 import scipy
 from jax.typing import ArrayLike
 
+from dpjax._util.spelling import names_methods
 from dpjax._util.validation import check_count, check_key, check_share, fail, read_numbers
 from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Key, Model, Parameters, Records
@@ -77,6 +78,7 @@ class Combined(NamedTuple):
         return self.estimate - half, self.estimate + half
 
 
+@names_methods
 @dataclass(frozen=True, eq=False, repr=False)
 class DataSets:
     """Several data sets; ``data[k]`` is one, ``data.frame(k)`` the same as a DataFrame.

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from dpjax._util.printing import Printed
+from dpjax._util.spelling import names_methods
 from dpjax._util.validation import describe, fail, name_of
 from dpjax.base import Array, Model, Parameters
 from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
@@ -34,6 +35,7 @@ class HasMargins(Protocol):
         """The probabilities [levels, ...] of all combinations of the levels of these fields."""
 
 
+@names_methods
 @dataclass(frozen=True, eq=False, repr=False)
 class Margin(Printed):
     """Draws of the probabilities of combinations of levels; see `Posterior.margin`.
@@ -85,6 +87,7 @@ class Margin(Printed):
         return tabulate({self.name: summarize(self.draws, quantiles)}, labels={self.name: labels})
 
 
+@names_methods
 class Margins:
     """What a posterior says of columns by name."""
 
@@ -124,6 +127,9 @@ class Margins:
         >>> posterior.margin("age", given="sex").draws.shape
         (4, 50, 3, 2)
         """
+        if not isinstance(given, (str, list, tuple)):
+            remedy = "Name the columns alone, and take a level of theirs from the last axes of the draws."
+            fail("given", describe(given), "names of columns", remedy, error=TypeError)
         under = (given,) if isinstance(given, str) else tuple(given)
         columns = check_columns(self.model, fields, under)
         own = {name: self.draws[name] for name in parameter_shapes(self.model)}
@@ -150,7 +156,13 @@ def check_columns(model: Any, fields: tuple[Any, ...], given: tuple[Any, ...]) -
     known, columns = model.columns, (*fields, *given)
     for column in columns:
         if not isinstance(column, str):
-            fail("fields", describe(column), f"names of columns, of {list(known)}", "Pass strings.", error=TypeError)
+            fail(
+                "fields",
+                describe(column),
+                f"names of columns, of {list(known)}",
+                "Pass texts, one by one.",
+                error=TypeError,
+            )
     if not fields or not set(columns) <= set(known) or len(set(columns)) != len(columns):
         remedy = "Pass one or more of them, each once, such as margin('income', given='sex')."
         fail("fields", list(columns), f"columns of the model, {list(known)}", remedy)

@@ -10,8 +10,8 @@ import numpy as np
 
 from dpjax._util.lazy import implemented_by
 from dpjax._util.printing import Printed
-from dpjax._util.spelling import takes_num_draws
-from dpjax._util.validation import check_count, check_key, describe, fail
+from dpjax._util.spelling import names_methods, takes_num_draws
+from dpjax._util.validation import check_count, check_key, describe, fail, summarize_error
 from dpjax.base import Key, Model, Parameters
 from dpjax.data_augmentation.counts.table import COUNTS
 from dpjax.data_augmentation.parameters import Tuning
@@ -40,6 +40,7 @@ Predictor = Callable[[Key, Model, Any, Parameters], np.ndarray]
 """``(key, model, release, parameters [draw, ...]) -> values [draw, ...]``."""
 
 
+@names_methods
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior(Printed, Margins, Pictures, Saved, Survey):
     """Draws from p(parameters | release).
@@ -483,16 +484,17 @@ def transformed(draws: Mapping[str, np.ndarray], transform: Any) -> dict[str, np
     remedy = f"Pass functions by name, such as {{{next(iter(draws), 'rate')!r}: jnp.exp}}."
     if not isinstance(transform, Mapping) or not all(callable(function) for function in transform.values()):
         fail("transform", describe(transform), "a dict of functions", remedy, error=TypeError)
-    for name in transform:
+    found = dict(draws)
+    for name, function in transform.items():
         if name not in draws:
             fail("transform", repr(name), f"names among {', '.join(map(repr, draws))}", remedy)
-    found = {name: np.asarray(transform[name](own)) if name in transform else own for name, own in draws.items()}
-    for name, own in found.items():
-        if own.shape != draws[name].shape:
-            fail(
-                f"transform[{name!r}]",
-                f"a result of shape {list(own.shape)}",
-                f"shape {list(draws[name].shape)}",
-                remedy,
-            )
+        try:
+            found[name] = np.asarray(function(draws[name]))
+        except Exception as error:  # whatever a function of the user's own may raise
+            given = f"a function that failed with {summarize_error(error)}"
+            several = "It is given all draws [chain, draw, ...] at once: write jnp.exp in place of math.exp, say."
+            fail(f"transform[{name!r}]", given, "a function of arrays", several)
+        shape, expected = (list(leaf[name].shape) for leaf in (found, draws))
+        if shape != expected:
+            fail(f"transform[{name!r}]", f"a result of shape {shape}", f"shape {expected}", remedy)
     return found

@@ -7,6 +7,7 @@ import numpy as np
 
 from dpjax._util.spelling import takes_num_draws
 from dpjax._util.validation import check_count, check_key, fail
+from dpjax._util.words import quantity
 from dpjax.base import Key, Model, Parameters
 from dpjax.data_augmentation.problem import draw_number
 from dpjax.models.checks import check_fit, check_prior_is_drawn
@@ -39,6 +40,10 @@ class Prediction(NamedTuple):
 
     values: np.ndarray
     released: np.ndarray
+
+    def __repr__(self) -> str:
+        """How many there are, and of how many values; not the values, which may be very many."""
+        return f"{quantity(len(self.values), 'predicted release')} of {quantity(self.released.size, 'value')}"
 
 
 def make_prediction(values: Any, released: np.ndarray) -> Prediction:

@@ -77,6 +77,11 @@ class KnowsUnreleased(Protocol):
         """The names of those."""
 
 
+def known_model(posterior: "Posterior") -> Any:
+    """The model; None if the file or pickle that the posterior came from was without it."""
+    return None if is_missing(posterior.model) else posterior.model
+
+
 def note_of(posterior: "Posterior") -> str:
     """The note below a summary: that it is approximate, what the release remarks, and which columns it lacks."""
     notes = [APPROXIMATE] if posterior.approximate else []
@@ -84,7 +89,7 @@ def note_of(posterior: "Posterior") -> str:
         return "; ".join(notes)
     notes += [posterior.release.remark] * bool(posterior.release.remark)
     notes += weights_in_words(posterior)
-    model: Any = posterior.model
+    model = known_model(posterior)
     if columns := model.unreleased(posterior.release) if isinstance(model, KnowsUnreleased) else ():
         notes.append(f"by the prior alone, as no released table has them: {', '.join(columns)}")
     return "; ".join(notes)
@@ -93,7 +98,7 @@ def note_of(posterior: "Posterior") -> str:
 def weights_in_words(posterior: "Posterior") -> list[str]:
     """What is said of draws of weighted records, or corrected ones: what they are, and how wide their intervals."""
     corrected = posterior.settings.get(SANDWICH)
-    if weights_of(posterior.model, posterior.release) is None:
+    if weights_of(known_model(posterior), posterior.release) is None:
         return [corrected] if corrected else []
     return [f"{PSEUDO}; {corrected or 'its intervals may be too narrow: see posterior.sandwich()'}"]
 
@@ -159,8 +164,8 @@ def warn_of(posterior: "Posterior", table: Summary) -> None:
             shares * thin, thin, " ".join([SMALLER_STEPS, *noncentred_advice(posterior)]), FEW_DIVERGENT
         )
     if table.rows:
-        late, starts = name_late(posterior.draws, table), STARTS if posterior.plan is not None else ""
-        warn_of_poor_mixing(table, posterior.remedy, stuck_of(posterior), starts, late)
+        late = name_late(posterior.draws, table)
+        warn_of_poor_mixing(table, posterior.remedy, stuck_of(posterior), advise_starts(posterior), late)
 
 
 def stuck_of(posterior: "Posterior") -> list[str]:
@@ -192,10 +197,19 @@ def advise(posterior: "Posterior") -> str:
     if any(map(is_missing, (posterior.model, posterior.release, plan))):
         return f"{DRAW_MORE}, or try another imputation."
     others = ["interweave=True"] * lacks_interweaving(posterior)
-    others += ["another imputation", "parameter_kernel"]
+    others += ["another parameter_kernel"] if plan.sums_out else ["another imputation", "parameter_kernel"]
     if not posterior.model.has("noncentred") and plan.own_latent_data is None:
         others.append("the model written in NumPyro, which may have a non-centred form as this one has not")
     return " ".join([f"{DRAW_MORE}, or try {' or '.join(others)}.", *noncentred_advice(posterior)])
+
+
+def advise_starts(posterior: "Posterior") -> str:
+    """What may help if chains disagree or never moved; large-sample starts are for imputed records of a sum alone."""
+    release, plan = posterior.release, posterior.plan
+    if plan is None:
+        return ""
+    has_sum = not any(map(is_missing, (release, plan))) and not plan.sums_out and not release.fields
+    return STARTS.format(starts='initial="large-sample", ' * has_sum)
 
 
 def noncentred_advice(posterior: "Posterior") -> list[str]:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import fail
+from dpjax._util.validation import check_no_gaps, fail
 from dpjax._util.words import quantity
 from dpjax.base import Array, Model, Parameters
 from dpjax.data_augmentation.summed_out import MarginalLikelihood, sum_out
@@ -83,10 +83,12 @@ def variance_of_sum(scores: np.ndarray, strata: Any, clusters: Any) -> tuple[np.
 
 def places_of(argument: str, names: Any, n: int) -> np.ndarray:
     """The number of each record's stratum or cluster [n], by names, or an error."""
-    array = np.asarray(names)
+    array, remedy = np.asarray(names), "Pass a column of the data."
     if array.shape != (n,):
-        fail(argument, f"shape {list(array.shape)}", f"shape [{n}], one for each record", "Pass a column of the data.")
-    return np.unique(array, return_inverse=True)[1].reshape(-1)
+        fail(argument, f"shape {list(array.shape)}", f"shape [{n}], one for each record", remedy)
+    check_no_gaps(argument, array, remedy)
+    places: dict[Any, int] = {}
+    return np.array([places.setdefault(name, len(places)) for name in array.tolist()])
 
 
 @jit_model

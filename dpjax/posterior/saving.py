@@ -17,7 +17,7 @@ import numpy as np
 from dpjax._util.archives import read_archive, write_archive
 from dpjax._util.files import write_whole
 from dpjax._util.pickles import Missing, Pickled, content_of, is_missing
-from dpjax._util.spelling import names_arguments
+from dpjax._util.spelling import names_arguments, names_methods
 from dpjax._util.validation import check_destination, describe, fail, name_of, reading, summarize_error
 from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Model
@@ -70,6 +70,7 @@ class HasFileForm:
         raise NotImplementedError
 
 
+@names_methods
 class Saved(Pickled):
     """A result that can be saved in a file, for `dpjax.load`."""
 
@@ -194,9 +195,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     remedy = "Pass a file written by save, from the same version of dpjax."
     with reading("path", path, remedy) as file:
         if file.read(len(BEGINNING)) != BEGINNING:
-            fail(
-                "path", f"{os.fspath(path)}, which begins otherwise", "a file that a result's save has written", remedy
-            )
+            given = f"{os.fspath(path)}, which begins otherwise"
+            text = "The JSON of a release is read by dpjax.from_json."
+            fail("path", given, "a file that a result's save has written", f"{remedy} {text}")
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", PrecisionWarning)

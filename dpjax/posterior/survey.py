@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 import numpy as np
 
 from dpjax._util.printing import Printed
-from dpjax._util.validation import check_array, fail, name_of
+from dpjax._util.spelling import names_methods
+from dpjax._util.validation import check_array, check_no_gaps, fail, name_of, plain
 from dpjax.base import Model, Parameters
 from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
 from dpjax.models.simulation import parameter_shapes
@@ -27,6 +28,7 @@ class HasCells(Protocol):
         """Averages [draw, group] of expected responses of cells, by shares [group, cell], at draws [draw, ...]."""
 
 
+@names_methods
 @dataclass(frozen=True, eq=False, repr=False)
 class PopulationMeans(Printed):
     """Draws of the average of a response over a population, or over each of its groups; see `Posterior.poststratify`.
@@ -65,6 +67,7 @@ class PopulationMeans(Printed):
         return tabulate({"average": summarize(self.draws, quantiles)}, labels=labels)
 
 
+@names_methods
 class Survey:
     """What a posterior says of the population that its records were sampled from."""
 
@@ -154,9 +157,9 @@ class Survey:
         if not isinstance(self.model, HasCells):
             remedy = "Compute other averages from the draws."
             fail("model", name_of(self.model), "a model of dpjax.models.formula", remedy, error=TypeError)
-        sizes = np.asarray(column_of("counts", counts, cells))
+        sizes = np.asarray(plain(column_of("counts", counts, cells)))
         check_array("counts", sizes, lambda array: array >= 0, "numbers of people", "Pass one for each cell.")
-        names = np.zeros(len(sizes), int) if by is None else np.asarray(column_of("by", by, cells))
+        names = np.zeros(sizes.shape, int) if by is None else as_names("by", column_of("by", by, cells))
         if sizes.ndim != 1 or names.shape != sizes.shape:
             given = f"shapes {list(sizes.shape)} and {list(names.shape)}"
             fail("counts, by", given, "one of each for each cell", "Name columns of cells.")
@@ -171,6 +174,13 @@ class Survey:
         found = self.model.cell_means(cells, shares / shares.sum(axis=1, keepdims=True), merged)
         found = found.reshape(*shape, -1)
         return PopulationMeans(found[..., 0]) if by is None else PopulationMeans(found, tuple(map(str, groups)))
+
+
+def as_names(argument: str, column: Any) -> np.ndarray:
+    """The names or numbers [cell], which have an order, or an error where one is missing."""
+    names = np.asarray(column)
+    check_no_gaps(argument, names.ravel(), "Name the group of each cell.")
+    return names.astype(str) if names.dtype == object else names
 
 
 def column_of(argument: str, given: Any, cells: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from dpjax._util.spelling import names_arguments
+from dpjax._util.spelling import names_arguments, names_methods
 from dpjax._util.validation import check_count, fail, name_of, read_numbers
 from dpjax._util.warn import warn_at_the_call
 from dpjax.diagnostics.summary import QUANTILES, Summary, check_quantiles, quantile_name, tabulate
@@ -35,6 +35,7 @@ LEVEL = 0.99
 """Below this quantile of its distribution, a variance between sets is taken for that of rows alone."""
 
 
+@names_methods
 @dataclass(frozen=True, eq=False)
 class MixedPosteriors:
     """The mixture of the posteriors of several synthetic data sets.

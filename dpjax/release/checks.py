@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, describe_array, fail, is_traced, name_of, summarize_error
+from dpjax._util.validation import check_array, describe_array, fail, is_traced, name_of, plain, summarize_error
 from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array
 from dpjax.mechanisms.base import as_mechanism, is_mechanism, parts_of
@@ -35,6 +35,7 @@ class PrecisionWarning(UserWarning):
 
 def as_vector(argument: str, value: Any, remedy: str, table: tuple[int, ...] = ()) -> Array:
     """The released value [d] in the default float dtype; one number becomes [1], and a table of this shape a vector."""
+    value = plain(value)
     _check_numbers(argument, value, remedy, "Where sums were withheld, name the rule: " + RULES)
     if not is_traced(value) and np.asarray(value).dtype == bool:
         fail(argument, "truth values", "finite numbers", remedy, error=TypeError)

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 
 from dpjax._util.pytree import frozen_pytree
+from dpjax._util.spelling import names_methods
 from dpjax._util.validation import check_array, fail, summarize_error
 from dpjax.base import Array, Key, Records
 from dpjax.mechanisms.base import Mechanism, as_floating, convert_mechanisms
@@ -25,6 +26,7 @@ from dpjax.release.checks import (
 from dpjax.release.levels import check_number_of, to_codes
 
 
+@names_methods
 @frozen_pytree
 @dataclass(frozen=True, eq=False)
 class FieldValues:

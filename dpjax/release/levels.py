@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from dpjax._util.validation import describe, fail, name_of
+from dpjax._util.validation import describe, fail, is_gap, name_of, plain
 from dpjax.statistics.labels import read_levels
 
 __all__ = ["Names", "check_number_of", "in_words", "to_codes"]
@@ -31,7 +31,7 @@ def to_codes(argument: str, values: Any, levels: Any) -> tuple[Any, Names]:
     if levels is None and own is None:
         if has_names(values):
             fail(argument, "names", "numbers, or names with levels", REMEDY, error=TypeError)
-        return values, None
+        return plain(values), None
     found = read_levels(levels if own is None or levels is not None else list(map(str, own)))
     if found is None or len(found) != 1:
         fail("levels", describe(levels), "the names of the categories of one field", REMEDY)
@@ -49,10 +49,10 @@ def has_names(values: Any) -> bool:
 
 
 def look_up(argument: str, values: Any, names: tuple[str, ...]) -> np.ndarray:
-    """The places of values among names; NaN where a value is None or NaN."""
+    """The places of values among names; NaN where a value is missing."""
     places: dict[str, float] = {name: place for place, name in enumerate(names)}
     array = np.asarray(values, object)
-    found = [np.nan if value is None or value != value else places.get(str(value)) for value in array.ravel()]
+    found = [np.nan if is_gap(value) else places.get(str(value)) for value in array.ravel()]
     if None in found:
         fail(argument, repr(array.ravel()[found.index(None)]), f"names among {list(names)}", REMEDY)
     codes = np.array(found, float).reshape(array.shape)

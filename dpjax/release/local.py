@@ -6,7 +6,7 @@ from typing import Any
 import jax.numpy as jnp
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.spelling import names_arguments
+from dpjax._util.spelling import names_arguments, names_methods
 from dpjax._util.validation import fail, name_of
 from dpjax.base import Array, Key, Records
 from dpjax.mechanisms.base import Mechanism
@@ -20,6 +20,7 @@ from dpjax.release.microdata import Microdata
 from dpjax.release.printing import release_in_lines
 
 
+@names_methods
 @frozen_pytree
 @dataclass(frozen=True, eq=False, repr=False, init=False)
 class LocalRelease(FieldValues, OwnRelease):

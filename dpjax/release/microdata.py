@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.spelling import NamesArguments
+from dpjax._util.spelling import NamesArguments, names_methods
 from dpjax._util.validation import check_count, describe, fail, is_traced, name_of
 from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array, Key, Records, Statistic
@@ -31,6 +31,7 @@ from dpjax.release.weights import read_weights
 __all__ = ["Microdata", "check_drawn_whole"]
 
 
+@names_methods
 @frozen_pytree
 @dataclass(frozen=True, eq=False, repr=False)
 class Microdata(Described, NamesArguments):

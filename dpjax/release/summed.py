@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.pytree import frozen_pytree
-from dpjax._util.spelling import NamesArguments
+from dpjax._util.spelling import NamesArguments, names_methods
 from dpjax._util.validation import Obstacle, check_free, fail, is_refusal
 from dpjax.base import Array, Key, Records, Statistic
 from dpjax.mechanisms.base import Mechanism, at_coordinates, convert_mechanisms, parts_of
@@ -50,6 +50,7 @@ from dpjax.statistics.losses import FittedDerivatives
 from dpjax.statistics.tables import Cells
 
 
+@names_methods
 @frozen_pytree
 @dataclass(frozen=True, eq=False, repr=False)
 class Release(Described, NamesArguments):

@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
-from dpjax._util.validation import fail, name_of, read_numbers
+from dpjax._util.validation import fail, name_of, plain, read_numbers
 from dpjax.statistics.base import RecordStatistic
 from dpjax.statistics.labels import read_labels
 from dpjax.statistics.tables import Cells, cells
@@ -14,6 +12,9 @@ __all__ = ["read_table"]
 
 NAME = "Name them: table.rename_axis(index='sex', columns='admitted')."
 INDEX = "Make the variables the index: table.set_index(['sex', 'admitted'])['count']."
+
+TOTALS = frozenset({"all", "total", "totals", "sum"})
+"""What tools call the row and the column of totals."""
 
 
 def read_table(value: Any, statistic: Any) -> tuple[Any, Any]:
@@ -38,7 +39,11 @@ def read_table(value: Any, statistic: Any) -> tuple[Any, Any]:
     # As `read_csv` leaves a file with a row for each cell.
     is_long = type(value.index).__name__ == "RangeIndex"
     fields, levels = check_fields(labels[0], statistic, INDEX if is_long else NAME), labels[1]
-    numbers = read_numbers("value", np.asarray(value.to_numpy()), "a table of numbers", INDEX)
+    if all(one[-1].lower() in TOTALS for one in levels):
+        given = f"a table whose last level of each variable is {levels[0][-1]!r}, as of totals"
+        remedy = "Leave totals out, or join them to it: a release of dpjax.statistics.grouped, by dpjax.joint."
+        fail("value", given, "cells that exclude each other", remedy)
+    numbers = read_numbers("value", plain(value.to_numpy()), "a table of numbers", INDEX)
     found = cells(fields, levels=levels)
     if statistic is not None and statistic not in (found, cells(fields, found.num_categories)):
         expected, remedy = repr(statistic), "Order the table as its statistic, or leave the statistic out."
@@ -66,7 +71,9 @@ def match_names(value: Any, statistic: Any) -> Any:
         others = sorted({*keys, *names} - ({*keys} & {*names})) or [key for key in keys if keys.count(key) > 1]
         shown, remedy = ", ".join(map(repr, others[:4])), "Pass one number for each name of the statistic."
         fail("value", f"numbers by name, which differ in {shown}", f"{len(names)} names of the statistic", remedy)
-    return read_numbers("value", [dict(given)[name] for name in names], "numbers by name", "Pass one for each name.")
+    return read_numbers(
+        "value", plain([dict(given)[name] for name in names]), "numbers by name", "Pass one for each name."
+    )
 
 
 def check_fields(names: list[Any], statistic: Any, remedy: str) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 import jax.numpy as jnp
 import numpy as np
 
-from dpjax._util.validation import check_array, fail, is_traced
+from dpjax._util.validation import check_array, fail, is_traced, plain
 from dpjax._util.warn import warn_at_the_call
 from dpjax.base import Array
 
@@ -39,6 +39,7 @@ def read_weights(weights: Any, n: int) -> Array | None:
     """
     if weights is None or is_traced(weights):
         return weights
+    weights = plain(weights)
     check_array("weights", weights, lambda array: array >= 0, "finite numbers of at least 0", REMEDY)
     numbers = np.asarray(weights, float)
     if numbers.shape != (n,):

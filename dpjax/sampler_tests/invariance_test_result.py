@@ -8,6 +8,7 @@ import numpy as np
 import scipy
 
 from dpjax._util.lazy import implemented_by
+from dpjax._util.spelling import names_methods
 from dpjax.diagnostics.summary import Summary, entry_names
 from dpjax.sampler_tests.drifts import (
     TAIL,
@@ -41,6 +42,7 @@ class Estimates(NamedTuple):
     error: np.ndarray
 
 
+@names_methods
 @dataclass(frozen=True, eq=False, repr=False)
 class InvarianceTestResult:
     """Parameters of chains before and after sweeps of an exact kernel, and whether their distribution has changed.

@@ -7,12 +7,14 @@ import numpy as np
 import scipy
 
 from dpjax._util.lazy import implemented_by
+from dpjax._util.spelling import names_methods
 from dpjax.diagnostics.summary import Summary, tabulate
 
 MAX_BINS = 20
 MIN_PER_BIN = 10
 
 
+@names_methods
 @dataclass(frozen=True, eq=False)
 class SBCResult:
     """The ranks of the true values among draws from the posterior.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import jax
 import numpy as np
 
+from dpjax._util.spelling import names_methods
 from dpjax._util.validation import check_count, check_key
 from dpjax.base import Key
 from dpjax.diagnostics.frames import Labels
@@ -13,6 +14,7 @@ from dpjax.diagnostics.summary import QUANTILES, Summary, check_quantiles, quant
 from dpjax.importance import quantile_function
 
 
+@names_methods
 @dataclass(frozen=True, eq=False)
 class SMCSample:
     """Draws from p(parameters | release) by independent islands of particles.

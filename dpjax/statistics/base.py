@@ -11,6 +11,7 @@ import numpy as np
 
 from dpjax._util.jit import jit_unoptimized
 from dpjax._util.json_names import JsonNamed
+from dpjax._util.spelling import names_methods
 from dpjax._util.validation import check_array, check_count, check_number, fail, name_of, read_numbers
 from dpjax._util.words import amount
 from dpjax.base import Array, Records, Statistic
@@ -88,6 +89,7 @@ def statistic_at(statistic: Statistic, value: Array) -> Statistic:
     return statistic.at(value) if isinstance(statistic, TakenAtValue) else statistic
 
 
+@names_methods
 class RecordStatistic(JsonNamed, ABC):
     """A statistic ``record -> [d]`` that knows the set of values it can take.
 
@@ -404,7 +406,8 @@ def as_sizes(argument: str, values: int | Sequence[int] | None) -> tuple[int, ..
 
 def _get_field(record: Records, name: str) -> Array:
     if name not in record:
-        fail(f"record[{name!r}]", f"a record with fields {sorted(record)}", f"a field {name!r}", _REMEDY)
+        remedy = f"Call it so in the model; for private.release pass columns={{{name!r}: its column, ...}}."
+        fail(f"record[{name!r}]", f"a record with fields {sorted(record)}", f"a field {name!r}", remedy)
     return record[name]
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
-from dpjax._util.validation import describe, fail
+from dpjax._util.validation import check_no_gaps, describe, fail
 
 __all__ = ["read_labels", "read_levels"]
 
@@ -64,6 +64,10 @@ def variables_of(argument: str, side: Any) -> Iterator[tuple[Any, tuple[str, ...
     if labels != list(product(*levels)):
         expected, remedy = "one row for each combination of levels, in order", "Sort it: table.sort_index()."
         fail(argument, f"a table with {len(labels)} labels of {list(map(len, levels))} levels", expected, remedy)
+    for one in levels:
+        check_no_gaps(
+            argument, one, "Name this level, which pandas reads as missing: read_csv(..., keep_default_na=False)."
+        )
     return zip(side.names, (texts(one) for one in levels), strict=True)
 
 

@@ -276,6 +276,8 @@ def cells(
     fields = tuple(field) if isinstance(field, Sequence) and not isinstance(field, str) else (field,)
     for name in fields:
         check_field_name(name)
+    if len(set(fields)) != len(fields):
+        fail("field", list(fields), "names that differ", "Name each variable of the table once.")
     names = read_levels(levels)
     if num_categories is None and names is not None:
         num_categories = tuple(map(len, names))

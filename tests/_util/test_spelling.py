@@ -5,12 +5,19 @@ import inspect
 import pickle
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import dpjax
 from dpjax._util.spelling import takes_num_draws
 from dpjax._util.validation import is_refusal
+from dpjax.diagnostics.summary import Summary
+from dpjax.posterior.batch import BatchPosterior
+from dpjax.posterior.completed import DataSets
+from dpjax.posterior.margins import Margin, Margins
 from dpjax.posterior.posterior import Posterior
+from dpjax.posterior.saving import Saved
+from dpjax.posterior.survey import PopulationMeans, Survey
 from tests.bad_inputs.calls import public_functions
 
 
@@ -38,6 +45,13 @@ def test_functions_that_return_so_many_draws_take_both(function):
 
 
 NEIGHBOURS = "replace-one"
+RESULT = Summary(("a",), {"mean": np.zeros(1)})
+
+KINDS = (
+    *(dpjax.Posterior, dpjax.Microdata, dpjax.LocalRelease, BatchPosterior, Summary, DataSets, Margins, Margin),
+    *(Saved, Survey, PopulationMeans, dpjax.private.Ledger, dpjax.private.PrivateDraws, dpjax.private.Design),
+    *(dpjax.likelihood.MaximumLikelihood, dpjax.mixture.MixturePosterior, dpjax.coupling.Meetings),
+)
 
 SLIPS = {
     "another usual name": (
@@ -56,6 +70,18 @@ SLIPS = {
         lambda: dpjax.LocalRelease([0, 1], chanel=1),
         r"^chanel: .* LocalRelease's .* Write channel\.$",
     ),
+    "of a table": (
+        lambda: RESULT.to_latex("table.tex"),
+        r"^to_latex: given 1 argument by its place; .* columns, digits",
+    ),
+    "of a result": (lambda: RESULT.take(parameters=["a"]), r"^parameters: .* one of take's arguments: names\."),
+    "of a posterior": (lambda: Posterior.odds_ratios(RESULT, "sex", "age"), r"^odds_ratios: given 2 .* at most 1"),
+    "of a constructor by its promise": (lambda: dpjax.Laplace.from_epsilon(eps=1.0), r"^eps: .* Write epsilon\.$"),
+    "of a sensitivity": (
+        lambda: dpjax.statistics.total("y", 0.0, 1.0).sensitivity(NEIGHBOURS),
+        r"^neighbours: given nothing; .* sensitivity takes norm, neighbours\.$",
+    ),
+    "of joined runs": (lambda: Posterior.concat(None, None), r"^concat: given 2 .* at most 1: posteriors"),
     "of a release": (lambda: dpjax.Release(values=[1.0]), r"^values: .* Write value\.$"),
     "missing": (lambda: dpjax.private.Budget(1.0), r"^delta: given nothing; .* takes epsilon, delta, neighbours\.$"),
     "missing after a name": (
@@ -76,6 +102,17 @@ def test_constructors_say_what_their_arguments_are_called(name):
     call, message = SLIPS[name]
     with pytest.raises(TypeError, match=message):
         call()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_methods_say_what_their_arguments_are_called(kind):
+    """A new one of a result or a release, which Python's own error leaves without a remedy."""
+    for name, method in vars(kind).items():
+        if name[0] == "_" or name == "to_json" or not (callable(method) or hasattr(method, "__func__")):
+            continue  # what a release is written with may have any names
+        with pytest.raises(TypeError) as error:
+            getattr(kind, name)(*[None] * inspect.isfunction(method), no_such_argument=1)
+        assert is_refusal(error.value), name
 
 
 def test_public_functions_say_what_their_arguments_are_called():

@@ -5,6 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
+import dpjax
+from tests.plot.results import make_posterior
+
 
 @pytest.fixture(scope="module")
 def arviz():
@@ -19,6 +22,13 @@ def test_arviz_gets_the_draws_the_reports_and_the_release(arviz, posterior):
     np.testing.assert_array_equal(data["sample_stats"]["acceptance_rate"], posterior.info["acceptance_rate"])
     np.testing.assert_array_equal(data["observed_data"]["released"], posterior.release.value)
     assert "acceptance_rate_per_record" not in data["sample_stats"]
+
+
+def test_a_unit_without_a_name_is_refused(arviz):
+    """It was called nan."""
+    local = make_posterior(dpjax.LocalRelease([1.0, 2.0], dpjax.Laplace(1.0), "y"))
+    with pytest.raises(ValueError, match="units: given no name in place 1"):
+        local.to_arviz(units=["a", None])
 
 
 def test_both_forms_of_arviz_are_served(monkeypatch, arviz, posterior):

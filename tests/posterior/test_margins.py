@@ -65,6 +65,8 @@ def test_rows_have_the_names_of_levels() -> None:
         (("sex",), "sex", r"fields: given \['sex', 'sex'\]"),
         ((), "sex", "fields: given"),
         ((3,), (), "fields: given 3"),
+        (("sex",), {"age": 1}, "given: given {'age': 1}.*take a level of theirs from the last axes"),
+        (("sex",), 3, "given: given 3"),
     ],
 )
 def test_bad_columns_are_named(fields: tuple, given: object, message: str) -> None:

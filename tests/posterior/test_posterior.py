@@ -1,5 +1,6 @@
 """What can be asked of a posterior: its summary, and what it complains of."""
 
+import math
 import re
 from dataclasses import replace
 
@@ -93,6 +94,12 @@ def test_a_remedy_is_none_that_is_taken_already(posterior):
     assert "interweave" not in replace(plain, model=centred).remedy
     assert "NumPyro" in replace(plain, model=centred).remedy
     assert "NumPyro" not in plain.remedy
+
+
+def test_a_function_of_the_user_s_own_that_fails_is_named(posterior):
+    """`math.exp` takes one number, and its error named no argument."""
+    with pytest.raises(ValueError, match=r"transform\['mean'\]: given a function that failed with TypeError"):
+        posterior.summary(transform={"mean": math.exp})
 
 
 @pytest.mark.parametrize("kind", ["good", "constant"])

@@ -26,6 +26,11 @@ def test_predictions_have_the_law_of_the_posterior_predictive(posterior, exact):
     assert abs((standardized * sd / 5.0).std() - 1) > 5 / np.sqrt(2 * size)
 
 
+def test_a_prediction_is_shown_by_its_size(posterior):
+    """All values filled the screen."""
+    assert repr(posterior.predict(jax.random.key(1), num_samples=3)) == "3 predicted releases of 1 value"
+
+
 def test_fewer_draws_are_taken_from_all_chains(posterior):
     """The first ones are of one chain, and so alike that predictions from them look right."""
     assert posterior.choose_draws(5).tolist() == [0, 1_000, 2_000, 2_999, 3_999]

@@ -1,5 +1,6 @@
 """What a summary says of chains that mix poorly: divergent trajectories, and parameters that are better non-centred."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
@@ -7,7 +8,7 @@ import pytest
 from numpyro import distributions as dist
 
 import dpjax
-from dpjax.posterior.reports import dependent_priors
+from dpjax.posterior.reports import advise_starts, dependent_priors
 from tests.plot.results import make_posterior
 
 WEEKS = 6
@@ -45,6 +46,21 @@ def test_the_remedy_names_the_site() -> None:
     release = dpjax.LocalRelease([3, 5, 9, 8, 4, 2], dpjax.DiscreteLaplace(1.0), field="y")
     posterior = make_posterior(release, dpjax.from_numpyro(walk, records="y", n=WEEKS))
     assert "The prior of walk depends on sigma: write it non-centred" in posterior.remedy
+
+
+def test_what_is_advised_can_be_done() -> None:
+    """Where records are summed out the advice was another imputation, and large-sample starts, which are refused."""
+    local = dpjax.LocalRelease([3, 5, 9, 8, 4, 2], dpjax.DiscreteLaplace(1.0), field="y")
+    model = dpjax.from_numpyro(effects, records="y", group=np.array([0, 0, 1, 1, 2, 2]))
+    alone = make_posterior(local, model, dpjax.summed_out())
+    assert "imputation" not in alone.remedy
+    assert "another parameter_kernel" in alone.remedy
+    assert "another imputation or parameter_kernel" in make_posterior().remedy
+    assert "large-sample" not in advise_starts(alone)
+    assert "large-sample" not in advise_starts(make_posterior(local, model))
+    assert 'Try initial="large-sample", starting values' in advise_starts(make_posterior())
+    with pytest.raises(TypeError, match="initial: given 'large-sample'"):
+        dpjax.sample(jax.random.key(1), model, local, initial="large-sample", progress=False)
 
 
 @pytest.mark.filterwarnings("ignore:.*effective sample size", "ignore:.*R-hat")

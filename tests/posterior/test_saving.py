@@ -119,6 +119,18 @@ def test_functions_are_left_out_and_missed_by_name(posterior: dpjax.Posterior, t
     assert replace(again, release=RELEASE).release is RELEASE
 
 
+@pytest.mark.x64
+def test_draws_of_a_model_that_no_file_holds_are_shown_and_summed_up(posterior: dpjax.Posterior, tmp_path) -> None:
+    """To print what was loaded asked the model that is left out for survey weights, which raised its error."""
+    with pytest.warns(UserWarning, match="without the model"):
+        replace(posterior, model=OfYours(2.0)).save(tmp_path / "result")
+    again = dpjax.load(tmp_path / "result")
+    assert repr(again).startswith("Posterior: 2 chains of 40 draws of coef\nno model, which was left out")
+    with pytest.warns(UserWarning, match="an effective sample size"):
+        table, own = again.summary(), posterior.summary()
+    np.testing.assert_array_equal(table.columns["mean"], own.columns["mean"])
+
+
 def test_a_model_of_the_user_is_left_out_and_named_with_its_numbers() -> None:
     assert Writer().part("model", OfYours(2.0)) == {
         "missing": "it could not be written: OfYours(scale=2.0), whose code no file holds"
@@ -175,7 +187,7 @@ def test_no_code_in_a_stranger_s_file_is_run(tmp_path) -> None:
     path, trace = tmp_path / "stranger", tmp_path / "trace"
     content = pickle.dumps(Evil(trace))
     path.write_bytes(b"dpjax result 1\n" + content)
-    with pytest.raises(ValueError, match="begins otherwise"):
+    with pytest.raises(ValueError, match=r"begins otherwise.*dpjax\.from_json"):
         dpjax.load(path)
     for name in ("result", "array0"):
         arrays = {"result": np.array(json.dumps(node(info={"array": ["numpy", "array0"]}))), "array0": np.zeros(2)}
@@ -205,6 +217,14 @@ def test_draws_are_a_frame(posterior: dpjax.Posterior) -> None:
     assert list(frame) == ["coef[0]", "coef[1]"]
     assert frame.index.names == ["chain", "draw"]
     assert float(frame.loc[(1, 7), "coef[1]"]) == posterior.draws["coef"][1, 7, 1]
+
+
+def test_a_row_that_is_none_is_named_with_those_that_are() -> None:
+    """It was "x not in tuple"."""
+    with pytest.raises(ValueError, match="summary: given the row 'd'; expected the name of a row, such as a_b\\[0\\]"):
+        TABLE["d"]
+    with pytest.raises(ValueError, match=r"such as a_b\[0\], a_b\[1\]\. Those of a_b are summary\.take\('a_b'\)"):
+        TABLE["a_b"]
 
 
 @pytest.mark.filterwarnings("ignore:.*effective sample size.*:UserWarning")

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+import pandas as pd
 import pytest
 
 import dpjax
@@ -111,6 +112,14 @@ def polled():
     return dpjax.sample(jax.random.key(2), model, release, num_warmup=20, num_samples=5, num_chains=2, progress=False)
 
 
+@pytest.mark.parametrize("names", [["a", None, "b"], [1.0, np.nan, 2.0], pd.array(["a", None, "b"], "string")])
+def test_a_record_without_a_cluster_is_refused(names):
+    """NaN was a cluster of its own, and None a TypeError of NumPy."""
+    for strata, clusters in ((names, None), (None, names)):
+        with pytest.raises(ValueError, match=r"(strata|clusters): given no name in place 1; expected a name in each"):
+            variance_of_sum(np.eye(3), strata, clusters)
+
+
 def test_averages_over_cells_are_weighted_predictions_of_each_draw(polled):
     """Notices levels that cells code in another order, and groups that are matched by place in place of name."""
     draws = {name: leaf.reshape(10, *leaf.shape[2:]).astype(float) for name, leaf in polled.draws.items()}
@@ -137,10 +146,15 @@ def test_cells_that_the_model_does_not_know_are_refused(polled):
         (CELLS, "persons", "counts: given the column 'persons', which cells does not have"),
         (CELLS, [1.0, -1.0, 1.0], "counts: given .*-1"),
         (CELLS, [0, 0, 0], "counts: given no people"),
-        ({"age": CELLS["age"]}, [1, 1, 1], "data: given the columns age, without 'size'"),
+        (CELLS, 3, r"counts, by: given shapes \[\] and \[\]"),
+        ({"age": CELLS["age"]}, [1, 1, 1], "cells: given the columns age, without 'size'"),
+        (CELLS | {"size": [1.0, np.nan, 2.0]}, "people", "cells: given 1 missing .*leave these cells out"),
     ]
     for cells, counts, message in refused:
         with pytest.raises(ValueError, match=message):
             polled.poststratify(cells, counts)
     with pytest.raises(ValueError, match="counts: given no people in the group 'A'"):
         polled.poststratify(CELLS, "people", by="state")
+    for names in (["a", None, "b"], [1.0, np.nan, 2.0]):
+        with pytest.raises(ValueError, match="by: given no name in place 1"):
+            polled.poststratify(CELLS, [1, 1, 1], by=names)

@@ -2,18 +2,49 @@
 
 import re
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from dpjax import statistics
+from dpjax import Microdata, releases, statistics
+from dpjax._util.validation import plain
 from dpjax.mechanisms import Censored, DiscreteGaussian, DiscreteLaplace, Gaussian, Laplace, RandomizedResponse
 from dpjax.release import LocalRelease, Release, mechanism_from_published
 
 TOTAL = statistics.total("y", [0, 0], [1, 1])
 KEEP = RandomizedResponse(keep=0.9, num_categories=3)
+
+
+@pytest.mark.parametrize("read", ["values", "sums", "units", "estimates", "weights", "fields"])
+def test_numbers_that_are_objects_are_numbers(read):
+    """Decimals of databases, and numbers beside None, were an array of object; None is as NaN."""
+    numbers, gaps = [Decimal("1.5"), 2], [Decimal(12), None, Fraction(30)]
+    found = {
+        "values": lambda: LocalRelease(numbers, Laplace(1.0), "y").values,
+        "sums": lambda: Release(numbers, Laplace(1.0), TOTAL, 5).value,
+        "units": lambda: releases.suppressed_units(gaps, limit=10).values[::2] / jnp.array([8.0, 15.0]),
+        "estimates": lambda: releases.estimates(numbers, [Decimal(1), 2.0]).values,
+        "weights": lambda: 1.75 * LocalRelease([0.0, 0.0], Laplace(1.0), "y", weights=numbers).weights,
+        "fields": lambda: (
+            Microdata({"y": ([1.5, 2, None], Laplace(1.0))}, {"y": np.array([False, False, True])})
+            .fields["y"]
+            .values[:2]
+        ),
+    }[read]()
+    np.testing.assert_allclose(np.asarray(found), [1.5, 2.0], rtol=1e-6)
+
+
+def test_kinds_of_objects_stay_apart():
+    """Truth values and whole numbers are categories, and no category is half of one; texts are no numbers."""
+    assert plain([True, None]).tolist()[0] == 1.0
+    assert plain(np.array([True, False], object)).dtype == bool
+    assert plain(np.array([1, 2], object)).dtype.kind == "i"
+    for value in (["1", None], [None], [10**400, None], [1j, None], [[1], [2, 3]], "1", None, {1.0}):
+        assert plain(value) is value
 
 
 def by_coordinate(record):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import jax
 import numpy as np
+import pandas
 import pytest
 
 import dpjax
@@ -55,6 +56,13 @@ def test_a_missing_name_is_a_missing_value():
     again = dpjax.from_json(people.to_json())
     assert again.level_names == people.level_names == {"school": tuple(NAMES)}
     assert "`school` (low, middle, high): randomized response" in dpjax.describe(again)
+
+
+def test_a_missing_text_of_pandas_is_a_missing_value():
+    """NA does not say whether it equals itself, which was a TypeError."""
+    values = pandas.array(["high", None, "low"], "string")
+    people = dpjax.Microdata({"school": (values, ANSWER, NAMES)}, {"school": np.array([False, True, False])})
+    assert people.missing["school"].tolist() == [False, True, False]
 
 
 def test_entries_of_parameters_have_the_names():

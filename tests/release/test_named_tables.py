@@ -56,6 +56,19 @@ def test_a_single_field_may_have_a_flat_list_of_names():
         cells(["day", "place"], levels=["Friday", "Sunday"])
 
 
+def test_levels_by_field_have_the_fields():
+    """In their order, which is not alphabetical; of fields by levels the error was about the concentration."""
+    by_field = dict(zip(FIELDS, LEVELS, strict=True))
+    for model in (categorical(levels=by_field), categorical(levels=dpjax.Release(frame(), NOISE, n=150).level_names)):
+        assert model.columns == ("sex", "admitted")
+        assert model.level_names == {"sex": ("female", "male"), "admitted": ("no", "yes")}
+    assert categorical(fields=["admitted", "sex"], levels=by_field).columns == ("admitted", "sex")
+    with pytest.raises(TypeError, match=r"fields: given \{.* Pass levels="):
+        categorical(fields=by_field)
+    with pytest.raises(ValueError, match=r"levels: given those of \['sex', 'admitted'\]; expected those of the fields"):
+        categorical(fields=["sex", "age"], levels=by_field)
+
+
 def test_a_table_of_numbers_is_read_row_by_row():
     statistic = cells(FIELDS, [2, 2])
     assert dpjax.Release(COUNTS, NOISE, statistic, 150).value.tolist() == [58, 21, 12, 64]
@@ -73,10 +86,19 @@ def refusals():
     bare = frame(names=[None, None])
     mixed = series([("female", "no"), ("male", "no"), ("female", "yes"), ("male", "yes")])
     turned = cells(["admitted", "sex"], [2, 2])
+    margins = frame(np.ones((3, 3)), levels=[[*names, "All"] for names in LEVELS])
+    total = SimpleNamespace(index=side(["sex"], ["female", "male", "Total"]), to_numpy=lambda: np.array([1, 2, 3]))
     return {
         "a frame without names": (lambda: dpjax.Release(bare, NOISE, n=150), "value"),
         "rows out of order": (lambda: dpjax.Release(mixed, NOISE, n=150), "value"),
         "a frame of texts": (lambda: dpjax.Release(frame([["a", "b"], ["c", "d"]]), NOISE, n=150), "value"),
+        "a level without a name": (
+            lambda: dpjax.Release(frame(levels=[[None, "male"], LEVELS[1]]), NOISE, n=150),
+            "value",
+        ),
+        "one name of both variables": (lambda: dpjax.Release(frame(names=["sex", "sex"]), NOISE, n=150), "field"),
+        "a row and a column of totals": (lambda: dpjax.Release(margins, NOISE, n=150), "value"),
+        "a total of one variable": (lambda: dpjax.Release(total, NOISE, n=150), "value"),
         "a frame of other fields": (lambda: dpjax.Release(frame(), NOISE, turned, 150), "value"),
         "a frame of a total": (
             lambda: dpjax.Release(frame(), NOISE, dpjax.statistics.total("y", 0.0, 1.0), 150),

@@ -42,7 +42,7 @@ def design_of_cells(design: DesignMatrix, text: str, cells: Any) -> DesignMatrix
         given = f"the formula {text!r}, whose {found[1]} reads the whole column of the records"
         remedy = "Put the transformed column into data and cells, by the same numbers in both."
         fail("model", given, "functions of single numbers", remedy)
-    frame = read_frame(cells)
+    frame = read_frame(cells, "cells")
     for name, levels in design.levels:
         if name not in frame.columns:
             continue
@@ -52,7 +52,7 @@ def design_of_cells(design: DesignMatrix, text: str, cells: Any) -> DesignMatrix
             remedy = "Merge it with another level in data and cells, or leave these cells out."
             fail("cells", given, f"levels of the records, {', '.join(levels)}", remedy)
         frame = frame.assign(**{name: values.astype("category").cat.set_categories(list(levels), ordered=True)})
-    terms = read_formula(f"{design.response} ~ {text.partition('~')[2]}", frame, keep_levels=True)
+    terms = read_formula(f"{design.response} ~ {text.partition('~')[2]}", frame, "cells", keep_levels=True)
     return replace(
         design,
         common=tuple(common_of(own, term) for own, term in zip(design.common, terms.common, strict=True)),

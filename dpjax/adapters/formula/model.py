@@ -17,6 +17,7 @@ from dpjax._util.validation import (
     check_positive_number,
     describe,
     fail,
+    plain,
 )
 from dpjax._util.words import describe_model, quantity
 from dpjax.adapters.formula.cells import average_over_cells
@@ -283,9 +284,12 @@ def check_family(family: Family, terms: FormulaTerms) -> None:
 
 
 def check_name(terms: FormulaTerms, family: Family) -> None:
-    """Raise if the response has the name of a parameter."""
-    named: tuple[CommonTerm | GroupTerm, ...] = (*terms.common, *terms.groups)
-    taken = {"Intercept", *family.own, *(term.name for term in named)}
+    """Raise if the response has the name of a parameter, or a term that of another one."""
+    groups = [name for term in terms.groups for name in (term.name, term.name + SIGMA)]
+    taken = ["Intercept", *family.own, *(term.name for term in terms.common), *groups]
+    if twice := [name for name in taken if taken.count(name) > 1]:
+        given = f"the term {twice[0]!r}, which is the name of another parameter, too"
+        fail("formula", given, "terms of other names than parameters have", "Rename the column in data and formula.")
     if terms.response.name in taken:
         remedy = "Give the field another name, in the release too."
         fail("formula", f"the response {terms.response.name!r}", "another name than those of parameters", remedy)
@@ -359,7 +363,7 @@ def read_fields(
             fail("fields", repr(name), "columns of data beside the response", remedy)
         check_gaps(frame, name)
         categories = getattr(getattr(frame[name], "cat", None), "categories", None)
-        values = np.asarray(frame[name])
+        values = np.asarray(plain(frame[name]))
         if categories is not None:
             levels.append((name, tuple(map(str, categories))))
             values = np.asarray(frame[name].cat.codes, int)

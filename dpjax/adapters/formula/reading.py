@@ -3,11 +3,11 @@
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from io import StringIO
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from dpjax._util.validation import describe, fail, is_refusal, name_of, summarize_error
+from dpjax._util.validation import describe, fail, is_refusal, name_of, plain, summarize_error
 
 __all__ = ["CommonTerm", "FormulaTerms", "GroupTerm", "Response", "check_gaps", "read_formula", "read_frame"]
 
@@ -60,8 +60,8 @@ class FormulaTerms(NamedTuple):
     levels: tuple[tuple[str, tuple[str, ...]], ...]
 
 
-def read_frame(data: Any) -> Any:
-    """A data frame, from one or from columns by name."""
+def read_frame(data: Any, argument: str = "data") -> Any:
+    """A data frame, from one or from columns by name; `argument` is what errors call it."""
     try:
         from pandas import DataFrame
     except ImportError as error:
@@ -70,14 +70,21 @@ def read_frame(data: Any) -> Any:
         ) from error
     remedy = "Pass a data frame of pandas, or a dict of columns."
     if not isinstance(data, (DataFrame, Mapping)):
-        fail("data", name_of(data), "a data frame", remedy, error=TypeError)
+        fail(argument, name_of(data), "a data frame", remedy, error=TypeError)
     try:
         frame = data if isinstance(data, DataFrame) else DataFrame(dict(data))
     except Exception as error:  # whatever pandas says of columns
-        fail("data", f"columns that make no data frame ({summarize_error(error)})", "columns of one length", remedy)
+        fail(argument, f"columns that make no data frame ({summarize_error(error)})", "columns of one length", remedy)
     if not len(frame):
-        fail("data", "no rows", "one row for each record", "Pass the covariates of the records.")
+        fail(argument, "no rows", "one row or more", "Pass the covariates of the records, or of the cells.")
     return frame
+
+
+def with_numbers(frame: Any) -> Any:
+    """The frame with columns of numbers that are objects, such as decimals, as those of plain numbers."""
+    return frame.assign(
+        **{name: plain(frame[name]) for name in frame.columns if not hasattr(frame[name].dtype, "categories")}
+    )
 
 
 def in_order(frame: Any) -> Any:
@@ -97,7 +104,7 @@ def levels_in(frame: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple(found)
 
 
-def read_formula(formula: Any, frame: Any, keep_levels: bool = False) -> FormulaTerms:
+def read_formula(formula: Any, frame: Any, argument: str = "data", keep_levels: bool = False) -> FormulaTerms:
     """The terms of a formula with the columns of a data frame; categories that no row has are left out, or kept.
 
     Raises
@@ -119,8 +126,9 @@ def read_formula(formula: Any, frame: Any, keep_levels: bool = False) -> Formula
     if {term.name for term in used.terms} != {term.name for term in description.terms}:
         fail("formula", repr(formula), "each group effect in parentheses", EXAMPLE)
     names = (used.var_names - {""}) | ({response.trials} if isinstance(response.trials, str) else set())
-    check_columns(frame, names, response.name)
-    used_columns = frame[sorted(names)] if keep_levels else in_order(frame[sorted(names)])
+    check_columns(frame, names, response.name, argument)
+    used_columns = with_numbers(frame[sorted(names)])
+    used_columns = used_columns if keep_levels else in_order(used_columns)
     terms = split_terms(evaluate(right, used_columns))
     return FormulaTerms(response, *terms, read_trials(response.trials, frame), levels_in(used_columns))
 
@@ -156,7 +164,7 @@ def read_response(left: Any) -> Response:
     return fail("formula", f"the left side {left.name!r}", "the name of a field, or p(field, trials)", remedy)
 
 
-def check_columns(frame: Any, names: set[str], response: str) -> None:
+def check_columns(frame: Any, names: set[str], response: str, argument: str) -> None:
     """Raise unless the data frame has all of these columns without a gap."""
     if response in names:
         remedy = "The response is confidential: only what is released of it can be used."
@@ -164,17 +172,20 @@ def check_columns(frame: Any, names: set[str], response: str) -> None:
     missing = sorted(names - set(frame.columns))
     if missing:
         has = f"the columns {', '.join(map(str, frame.columns))}, without {missing[0]!r}"
-        fail("data", has, "every variable of the formula", "Add the column, or check its spelling.")
+        fail(argument, has, "every variable of the formula", "Add the column, or check its spelling.")
     for name in sorted(names):
-        check_gaps(frame, name)
+        check_gaps(frame, name, argument)
 
 
-def check_gaps(frame: Any, name: str) -> None:
-    """Raise if values of a column are missing."""
+def check_gaps(frame: Any, name: str, argument: str = "data") -> None:
+    """Raise if a column is there twice, or values of it are missing."""
+    if list(frame.columns).count(name) > 1:
+        fail(argument, f"two columns {name!r}", "one of each name", "Rename one of them, or leave it out.")
     gaps = int(frame[name].isna().sum())
     if gaps:
-        remedy = "Fill in what is missing, or leave these records out of data and release."
-        fail("data", f"{gaps} missing values in the column {name!r}", "covariates of every record", remedy)
+        rows = "cells out" if argument == "cells" else "records out of data and release"
+        remedy = f"Fill in what is missing, or leave these {rows}."
+        fail(argument, f"{gaps} missing values in the column {name!r}", "covariates of every record", remedy)
 
 
 def evaluate(right: str, frame: Any) -> Any:
@@ -188,8 +199,16 @@ def evaluate(right: str, frame: Any) -> Any:
     except Exception as error:  # a formula may call anything
         if is_refusal(error):
             raise
+        for name in frame.columns:
+            if np.asarray(frame[name]).dtype.kind not in "biufc" and frame[name].nunique() == 1:
+                refuse_level(name)
         remedy = f"Beside those of formulae, a formula can call {', '.join(FUNCTIONS)}. Put the rest into columns."
         return fail("formula", f"{right.strip()!r} ({summarize_error(error)})", "terms of the columns of data", remedy)
+
+
+def refuse_level(term: str) -> NoReturn:
+    """Raise the error for a term of one level, with which no other can be compared."""
+    fail("formula", f"the term {term!r}, which has one level alone", "two levels or more", "Leave it out.")
 
 
 def split_terms(
@@ -204,6 +223,9 @@ def split_terms(
         for term in terms
         if term.kind not in ("intercept", "offset")
     )
+    for one in common:
+        if one.columns.size == 0:
+            refuse_level(one.name)
     return any(term.kind == "intercept" for term in terms), common, groups, np.sum(offsets, axis=0) if offsets else None
 
 
@@ -222,6 +244,8 @@ def labels_of(term: Any) -> tuple[str, ...]:
 
 def as_column(term: Any) -> np.ndarray:
     """The columns of a term as floats, or an error where they are not finite."""
+    if np.iscomplexobj(term.data):
+        fail("data", f"complex numbers for the term {term.name!r}", "real numbers", "Pass real and imaginary parts.")
     columns = np.asarray(term.data, float)
     if not np.all(np.isfinite(columns)):
         row = np.argwhere(~np.isfinite(columns))[0][0]
@@ -235,7 +259,7 @@ def read_trials(trials: Any, frame: Any) -> Any:
     if trials is None:
         return None
     remedy = "Pass whole numbers of trials, of at least 0."
-    values = np.asarray(frame[trials] if isinstance(trials, str) else [trials])
+    values = np.asarray(plain(frame[trials]) if isinstance(trials, str) else [trials])
     if values.dtype.kind not in "biuf" or not np.all((values >= 0) & (values == np.floor(values))):
         fail("formula", f"the trials {trials!r}", "whole numbers of at least 0", remedy)
     return int(values[0]) if np.all(values == values[0]) else values.astype(int)

@@ -161,6 +161,11 @@ def first_run(function: Callable[..., Any], arguments: dict[str, Any], is_defaul
             remedy = "Pass n, the number of records that the arrays among the arguments have."
             given = f"nothing, and fn fails for another number than its arrays have ({summarize_error(error)})"
             fail("n", given, "the number of records to inspect fn with", remedy)
+        no_arrays = [name for name, value in arguments.items() if isinstance(value, list) or hasattr(value, "to_numpy")]
+        if no_arrays and isinstance(error, (TypeError, IndexError)):
+            given = f"a {name_of(arguments[no_arrays[0]])}, with which fn raised {summarize_error(error)}"
+            remedy = "Pass numpy.asarray(values) in place of a list or of a column of a data frame."
+            fail(f"argument {no_arrays[0]!r}", given, "an array", remedy, error=TypeError)
         if "ncompatible shapes" in str(error):
             given = f"a model whose shapes do not fit each other ({summarize_error(error)})"
             remedy = "If a record has several values, end its distribution with .to_event(1)."

@@ -11,7 +11,7 @@ from threading import RLock
 from typing import Any, NamedTuple
 
 from dpjax._util.printing import Printed
-from dpjax._util.spelling import NamesArguments
+from dpjax._util.spelling import NamesArguments, names_methods
 from dpjax._util.validation import check_count, check_flag, fail, is_tracing
 from dpjax._util.words import SHOWN
 from dpjax.mechanisms.privacy import Neighbours
@@ -101,6 +101,7 @@ class BudgetExceeded(RuntimeError):
     """
 
 
+@names_methods
 class Ledger(NamesArguments, Printed):
     """Every noisy query made of one set of records, charged before it is made.
 

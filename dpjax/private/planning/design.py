@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.lazy import implemented_by
-from dpjax._util.spelling import names_arguments
+from dpjax._util.spelling import names_arguments, names_methods
 from dpjax._util.validation import (
     check_array,
     check_count,
@@ -47,6 +47,7 @@ NUM_CHAINS = 2
 Candidates = Mapping[str, RecordStatistic | tuple[RecordStatistic, Sequence[float]]]
 
 
+@names_methods
 @dataclass(frozen=True, eq=False)
 class Design:
     """Widths of posterior intervals that readers of releases can expect: no record was looked at.

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import scipy
 
-from dpjax._util.spelling import names_arguments
+from dpjax._util.spelling import names_arguments, names_methods
 from dpjax._util.validation import check_choice, check_count, check_key, fail
 from dpjax.base import Array, Key
 from dpjax.private import accounting
@@ -43,6 +43,7 @@ TAU_MARGIN = 1e-4
 """The relative surplus of noise that accounts for rounding to a grid; see `Noise.query`."""
 
 
+@names_methods
 @dataclass(frozen=True, eq=False)
 class Plan:
     """Settings for `dp_hmc`, made without the confidential records.

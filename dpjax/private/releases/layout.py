@@ -175,6 +175,9 @@ def fields_of(
         chosen = choose_fields(records, [*stated, *declared], columns, people)
     if missing := [name for name in declared if name not in chosen]:
         fail("dtypes", missing, f"fields of the records, {list(chosen)}", "Name fields that there are.")
+    if columns and (lacking := [name for name in stated if name not in chosen]):
+        remedy = f"Add {{{lacking[0]!r}: its column}}: columns that are not named are left out."
+        fail("columns", f"fields {list(chosen)}, without {lacking}", "each field that the statistic reads", remedy)
     return {name: field_of(records, name, column, statistic, declared) for name, column in chosen.items()}
 
 

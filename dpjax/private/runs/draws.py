@@ -8,6 +8,7 @@ import jax
 import numpy as np
 
 from dpjax._util.lazy import implemented_by
+from dpjax._util.spelling import names_methods
 from dpjax._util.validation import check_count, fail
 from dpjax.diagnostics.summary import QUANTILES, Summary, summarize, tabulate
 from dpjax.diagnostics.warnings import name_stuck, warn_of_poor_mixing
@@ -49,6 +50,7 @@ class Diagnostics(NamedTuple):
     clipped_ratios: np.ndarray
 
 
+@names_methods
 @dataclass(frozen=True, eq=False)
 class PrivateDraws:
     """The result of a private run. It can be pickled; the ledger in the copy is a record that cannot be charged.

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.spelling import names_arguments
-from dpjax._util.validation import check_positive, fail, read_numbers
+from dpjax._util.validation import check_positive, fail, plain, read_numbers
 from dpjax.mechanisms import Gaussian
 from dpjax.release.local import LocalRelease
 from dpjax.release.microdata import Microdata
@@ -54,10 +54,10 @@ def estimates(values: Any, standard_errors: Any, field: str = "y") -> LocalRelea
     (3,)
     """
     remedy = "Pass one estimate for each unit, NaN where there is none."
-    array = read_numbers("values", values, "numbers [n]", remedy).astype(float)
+    array = read_numbers("values", plain(values), "numbers [n]", remedy).astype(float)
     if array.ndim != 1 or np.all(np.isnan(array)):
         fail("values", f"shape {list(array.shape)}", "numbers [n], at least one of them not NaN", remedy)
-    errors = read_numbers("standard_errors", standard_errors, "numbers [] or [n]", "Pass one for each estimate.")
+    errors = read_numbers("standard_errors", plain(standard_errors), "numbers [] or [n]", "Pass one for each estimate.")
     if errors.shape not in ((), array.shape):
         remedy = "Pass one for each estimate."
         fail("standard_errors", f"shape {list(errors.shape)}", f"shape [] or {list(array.shape)}", remedy)

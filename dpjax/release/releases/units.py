@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from dpjax._util.spelling import names_arguments
-from dpjax._util.validation import check_array, check_number, describe_array, fail, name_of, read_numbers
+from dpjax._util.validation import check_array, check_number, describe_array, fail, name_of, plain, read_numbers
 from dpjax.mechanisms import Censored, Exact
 from dpjax.mechanisms.base import Mechanism, as_mechanism
 from dpjax.mechanisms.unknown import unknown_numbers
@@ -198,7 +198,7 @@ def read_limits(threshold: Any, n: int) -> np.ndarray:
 def read_units(values: Any) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of units, and which are NaN [n], or an error."""
     remedy = "Pass one number for each unit, NaN where it was not published."
-    numbers = read_numbers("values", values, "numbers [n], or NaN", remedy).astype(float)
+    numbers = read_numbers("values", plain(values), "numbers [n], or NaN", remedy).astype(float)
     if numbers.ndim != 1 or not numbers.size or np.any(np.isinf(numbers)):
         fail("values", f"shape {list(numbers.shape)}", "numbers [n], finite or NaN", remedy)
     return numbers, np.isnan(numbers)

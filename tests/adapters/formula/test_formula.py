@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
@@ -227,6 +228,11 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "infinite": ("y ~ x + offset(log(x - x))", {}, "data.*no finite number"),
     "field": ("y ~ x", {"fields": ("z",)}, "fields.*columns of data"),
     "field with gaps": ("y ~ x", {"fields": ("gap",)}, "data.*missing values in the column 'gap'"),
+    "one level": ("y ~ region", {}, "formula.*'region', which has one level alone"),
+    "one level and its products": ("y ~ x * region", {}, "formula.*'region', which has one level alone"),
+    "a covariate called as a parameter": ("y ~ alpha", {"family": "negativebinomial"}, "formula.*the term 'alpha'"),
+    "a covariate called Intercept": ("y ~ Intercept", {}, "formula.*the term 'Intercept'"),
+    "complex numbers": ("y ~ wave", {}, "data.*complex numbers for the term 'wave'"),
     "a list": ("y ~ C(area, levels=['south', 'north'])", {}, r"formula.*a list in brackets.*Categorical"),
 }
 
@@ -235,9 +241,28 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 @pytest.mark.filterwarnings("ignore:divide by zero:RuntimeWarning")
 def test_what_does_not_fit_is_refused(label):
     text, options, message = REFUSED[label]
-    data = DATA.assign(one=1.0, gap=np.where(np.arange(N) == 3, np.nan, 1.0))
+    data = DATA.assign(one=1.0, gap=np.where(np.arange(N) == 3, np.nan, 1.0), region="west", wave=X * 1j)
+    data = data.assign(alpha=X, Intercept=X)
     with pytest.raises((ValueError, TypeError), match=message):
         formula(text, data, **{"family": "poisson"} | options)
+
+
+def test_columns_of_one_name_are_refused_where_they_are_used():
+    """They were a TypeError of pandas; another column that is there twice does no harm."""
+    data = pd.concat([DATA, DATA[["x"]]], axis=1)
+    for text, options in {"y ~ x": {}, "y ~ area": {"weights": "x"}, "y ~ state": {"fields": ["x"]}}.items():
+        with pytest.raises(ValueError, match="data: given two columns 'x'; expected one of each name"):
+            formula(text, data, family="poisson", **options)
+    assert formula("y ~ area", data, family="poisson").design.size == N
+
+
+def test_numbers_that_are_objects_are_numbers():
+    """Columns of databases were refused as of an unknown type, and as fields they became names of levels."""
+    data = DATA.assign(price=[Decimal(int(size)) for size in SIZE], trials=SIZE.astype(object))
+    model = formula("p(y, trials) ~ price", data, family="binomial", fields=["price"])
+    np.testing.assert_array_equal(model.known_columns["price"], SIZE)
+    np.testing.assert_array_equal(model.known_columns["trials"], SIZE)
+    assert model.level_names == {}
 
 
 def test_two_bars_say_that_effects_are_independent_which_they_are():

@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpyro
+import pandas
 import pytest
 from numpyro import distributions as dist, handlers
 from numpyro.contrib.control_flow import scan
@@ -355,6 +356,22 @@ def test_an_error_inside_the_model_says_where_it_was_met() -> None:
     with pytest.raises(RuntimeError, match="from the model") as raised:
         dpjax.from_numpyro(broken, records=["y"])
     assert "while dpjax inspected it" in " ".join(raised.value.__notes__)
+
+
+@pytest.mark.parametrize("groups", [[0, 1, 0], pandas.Series([0, 1, 0])], ids=["a list", "a column"])
+def test_arguments_that_are_no_arrays_are_named(groups: Any) -> None:
+    """JAX says of either that it is no index, and prints the whole column."""
+
+    def grouped(group: Any, y: Any = None) -> None:
+        means = numpyro.sample("means", dist.Normal(0.0, 1.0).expand([2]).to_event(1))
+        with numpyro.plate("people", len(group)):
+            numpyro.sample("y", dist.Normal(means[group], 1.0), obs=y)
+
+    with pytest.raises(
+        TypeError, match=r"^argument 'group': given a (list|Series), with which fn raised .*numpy.asarray"
+    ):
+        dpjax.from_numpyro(grouped, records="y", group=groups)
+    assert dpjax.from_numpyro(grouped, records="y", group=jnp.asarray(groups)).layout.size == 3
 
 
 def by_length(y=None) -> None:

@@ -301,6 +301,9 @@ def test_no_column_is_guessed():
         release(TOTAL, frame, columns={"y": "wages"})
     with pytest.raises(TypeError, match="records: given a column 'job' of texts"):
         release(TOTAL, frame, columns={"y": "job"})
+    both = statistics.stacked(TOTAL, statistics.total("z", 0.0, 1.0))
+    with pytest.raises(ValueError, match=r"columns: given fields \['y'\], without \['z'\]; .* Add \{'z': its column\}"):
+        release(both, frame.assign(z=1.0), columns={"y": "wage"})
 
 
 def test_no_column_has_two_fields():
