@@ -32,7 +32,7 @@ from dpjax.data_augmentation.summed_out.within import fields_within, hold_within
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters
 from dpjax.models.programs import as_number, jit_model
-from dpjax.models.simulation import draw_parameters, draw_position, parameter_shapes
+from dpjax.models.simulation import draw_parameters, parameter_shapes, some_records
 from dpjax.models.within import KnownWithin
 from dpjax.numerics import leading_size, take_entry
 from dpjax.release import Microdata, PrivateRelease
@@ -426,7 +426,7 @@ def make_terms(
     gapless: bool = False,
 ) -> Terms:
     """What is hidden of each record; `finish` adds what was released of several, maybe only to windows without gaps."""
-    known = release.hold(draw_records.unoptimized(model, release.n))
+    known = release.hold(some_records.unoptimized(model, release.n))
     hidden = hidden_fields(model, release)
     groups, others = split_hidden(model, release, hidden)
     form = None if gapless else closed_form(model, release)
@@ -490,9 +490,3 @@ def log_ratios(model: Model, thinned: MarginalLikelihood, whole: MarginalLikelih
     del model
     one, other = thinned.build(), whole.build()
     return jax.lax.map(lambda at: one(at) - other(at), parameters)
-
-
-@partial(jit_model, static_argnames=("n",))
-def draw_records(model: Model, n: int) -> Records:
-    """Some records of the model [n], which have its known covariates in their places."""
-    return draw_position(jax.random.key(0), model, n).records
