@@ -479,7 +479,8 @@ def settle(
 def fit_to(problem: Problem, parameters: Parameters) -> Problem:
     """The problem with sums fitted to parameters [draw, ...], from a table if they are large and it is possible."""
     present = problem.swept_release.whole
-    if not present.is_approximate or is_good_for_all(present, parameters):
+    good = present.is_limited and left_out_at(present, parameters) <= MOST_LEFT_OUT / 4
+    if good or not present.is_approximate:
         return problem
     # A table costs the same however long the windows are. Of records that are drawn, short ones are better.
     if not problem.plan.draws_records and (table := good_table(present, parameters, MOST_LEFT_OUT / 4)):
@@ -490,12 +491,6 @@ def fit_to(problem: Problem, parameters: Parameters) -> Problem:
         return replace(problem, likelihood=table)
     # Of records that are drawn every number is possible.
     return replace(problem, likelihood=likelihood if problem.plan.draws_records else thin(likelihood, parameters))
-
-
-def is_good_for_all(likelihood: MarginalLikelihood, parameters: Parameters) -> bool:
-    """Whether sums are short and leave out little, before they are fitted: their lengths depend on no key."""
-    short = likelihood.terms.is_limited and not likelihood.is_large
-    return short and left_out_at(likelihood, parameters) <= MOST_LEFT_OUT / 4
 
 
 def good_table(likelihood: MarginalLikelihood, parameters: Parameters, most: float) -> MarginalLikelihood | None:

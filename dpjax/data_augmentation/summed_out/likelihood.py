@@ -27,7 +27,7 @@ from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, NotSum
 from dpjax.data_augmentation.summed_out.totals import GroupTotals, check_straight, find_totals, limited
 from dpjax.data_augmentation.summed_out.trees import with_totals
 from dpjax.data_augmentation.summed_out.unknown_noise import UnknownNoise, extended, windows_through
-from dpjax.data_augmentation.summed_out.windows import first_windows, fit_windows, thin_windows
+from dpjax.data_augmentation.summed_out.windows import FEW_NUMBERS, first_windows, fit_windows, thin_windows
 from dpjax.data_augmentation.summed_out.within import fields_within, hold_within
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters
@@ -169,6 +169,11 @@ class MarginalLikelihood(Likelihood, Printed):
     def is_large(self) -> bool:
         """Whether a gradient takes longer than what else a step is made of."""
         return self.size > LARGE
+
+    @property
+    def is_limited(self) -> bool:
+        """See `Likelihood`: then they are the same for all keys."""
+        return self.terms.is_limited and self.size <= FEW_NUMBERS
 
     @property
     def predicted(self) -> tuple[Model, Records, str] | None:
