@@ -49,7 +49,7 @@ def test_climbs_that_stop_halfway_are_led_on_to_the_mode():
     assert settled.swept_release.size <= 12 * 256
 
 
-TOTALS = np.array([127, 165, 62])
+TOTALS = np.array([85, 133, 33])
 LEVELS = jnp.arange(3)
 
 
