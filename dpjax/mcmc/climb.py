@@ -479,7 +479,8 @@ def settle(
 def fit_to(problem: Problem, parameters: Parameters) -> Problem:
     """The problem with sums fitted to parameters [draw, ...], from a table if they are large and it is possible."""
     present = problem.swept_release.whole
-    if not present.is_approximate:
+    good = present.is_limited and left_out_at(present, parameters) <= MOST_LEFT_OUT / 4
+    if good or not present.is_approximate:
         return problem
     # A table costs the same however long the windows are. Of records that are drawn, short ones are better.
     if not problem.plan.draws_records and (table := good_table(present, parameters, MOST_LEFT_OUT / 4)):

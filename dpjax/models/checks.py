@@ -15,10 +15,10 @@ from dpjax._util.validation import fail, is_refusal, is_traced, name_of, summari
 from dpjax.base import MEMBERS, REQUIRED, Model, Records
 from dpjax.models.arguments import is_numeric
 from dpjax.models.data_sets import check_names_free
-from dpjax.models.integer_noise import check_integer_noise, draw_records
+from dpjax.models.integer_noise import check_integer_noise
 from dpjax.models.losses import check_losses
 from dpjax.models.persons import check_persons
-from dpjax.models.simulation import position_shapes
+from dpjax.models.simulation import position_shapes, some_records
 from dpjax.models.unconstrained import mixing
 from dpjax.release.base import is_release
 from dpjax.release.weights import weights_of
@@ -333,7 +333,7 @@ def check_groups(model: Model, release: Any) -> None:
             given = f"totals by {part.by!r} without names, of which the model has {list(names[part.by])}"
             remedy = f"Pass levels=model.level_names[{part.by!r}] to group_totals, and the totals by name."
             fail("release", given, "totals by the names of their groups", remedy)
-        groups = np.asarray(draw_records(model, 1, release.n, jax.random.key(0))[part.by])
+        groups = np.asarray(some_records.unoptimized(model, release.n)[part.by])
         if np.any((groups < 0) | (groups >= part.num_groups)):
             given = f"a record of group {groups[(groups < 0) | (groups >= part.num_groups)][0]} of {part.by!r}"
             remedy = "Number the groups 0, 1, ..., and pass as many levels."

@@ -18,6 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.extend import core
 
+from dpjax._util.jit import jit_unoptimized
 from dpjax._util.traced import propagate
 from dpjax._util.validation import fail, is_traced, name_of
 from dpjax.base import Array, Model, Records
@@ -149,7 +150,7 @@ def blocks(records: Records, size: int) -> Iterator[Records]:
         yield jax.tree.map(lambda leaf, start=start: leaf[start : start + step], arrays)
 
 
-@partial(jax.jit, static_argnums=(0, 1, 2))
+@partial(jit_unoptimized, static_argnames=("model", "num_parameters", "n"))
 def draw_records(model: Model, num_parameters: int, n: int, key: Array) -> Records:
     """Records [num_parameters * n] of parameters from the prior."""
     keys = jax.random.split(key, num_parameters)

@@ -113,6 +113,12 @@ def draw_values(key: Key, model: Model, release: PrivateRelease, parameters: Par
     return np.asarray(draw_batches(model, batch, key, release, np.arange(num_draws), parameters))
 
 
+@partial(jit_model, static_argnames=("n",))
+def some_records(model: Model, n: int) -> Records:
+    """Some records of the model [n], which have its known covariates in their places."""
+    return draw_position(jax.random.key(0), model, n).records
+
+
 @partial(jit_model, static_argnames=("batch",))
 def draw_batches(
     model: Model, batch: int, key: Key, release: PrivateRelease, numbers: Array, parameters: Parameters

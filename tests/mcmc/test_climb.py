@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 
 import dpjax
 from dpjax.data_augmentation.problem import augment
-from dpjax.mcmc.climb import settle
+from dpjax.mcmc.climb import fit_to, settle
 
 CELLS = np.array(list(itertools.product([0, 1], [0, 1], [0, 1, 2])))
 A, B, C1, C2 = CELLS[:, 0], CELLS[:, 1], CELLS[:, 2] == 1, CELLS[:, 2] == 2
@@ -47,3 +47,49 @@ def test_climbs_that_stop_halfway_are_led_on_to_the_mode():
     settled, ascent = settle(augment(model, release, allow_sums=True), jax.random.key(0), None, 4, True)
     np.testing.assert_allclose(ascent.log_density, highest(), atol=1.0)
     assert settled.swept_release.size <= 12 * 256
+
+
+TOTALS = np.array([85, 133, 33])
+LEVELS = jnp.arange(3)
+
+
+def test_sums_beside_exact_totals_are_the_same_for_every_key(compilations):
+    """Catches lengths that follow draws near the modes: a second key compiled its longest program anew.
+
+    The gradient is compared with differences of convolutions, which share no code.
+    """
+    model = dpjax.from_numpyro(log_linear, ["y", "design"], n=12, design=jnp.asarray(DESIGN))
+    noisy = dpjax.LocalRelease(PUBLISHED, dpjax.DiscreteLaplace(SCALE), field="y")
+    totals = dpjax.Release(TOTALS, dpjax.Exact(), by_level, n=12)
+    problem = augment(model, dpjax.joint(noisy, totals), allow_sums=True)
+    effects = np.linalg.lstsq(DESIGN, np.log(PUBLISHED), rcond=None)[0]
+    at = {"effects": jnp.asarray(effects)}
+    program = jax.jit(lambda likelihood: (jax.value_and_grad(likelihood)(at), likelihood.left_out(at)))
+    for seed, spread in enumerate((0.03, 0.05, 0.07)):
+        near = effects + spread * np.random.default_rng(seed).normal(size=(64, 10))
+        compilations.clear()
+        (value, slope), left_out = program(fit_to(problem, {"effects": jnp.asarray(near)}).swept_release)
+        assert seed == 0 or compilations == []
+    tolerance = 1e-5 if jnp.zeros(()).dtype == np.float32 else 1e-10
+    np.testing.assert_allclose(value, beside_totals(effects), rtol=tolerance)
+    steps = 1e-5 * np.eye(10)
+    right = [(beside_totals(effects + step) - beside_totals(effects - step)) / 2e-5 for step in steps]
+    np.testing.assert_allclose(slope["effects"], right, rtol=1e-3 if tolerance == 1e-5 else 1e-5, atol=1e-4)
+    assert left_out < 1e-7
+
+
+def by_level(record: dict[str, jax.Array]) -> jax.Array:
+    """The count of a cell, in the place of the level of its third factor."""
+    level = (record["design"][3] + 2 * record["design"][4]).astype(int)
+    return jnp.where(level == LEVELS, record["y"], 0)
+
+
+def beside_totals(effects: np.ndarray) -> float:
+    """The log-density of the noisy cells and the exact totals, by convolution."""
+    numbers = np.arange(250)
+    noise = np.tanh(0.5 / SCALE) * np.exp(-np.abs(PUBLISHED[:, None] - numbers) / SCALE)
+    laws = stats.poisson.pmf(numbers, np.exp(DESIGN @ effects)[:, None]) * noise
+    whole = [np.ones(1)] * 3
+    for level, law in zip(CELLS[:, 2], laws, strict=True):
+        whole[level] = np.convolve(whole[level], law)
+    return float(sum(np.log(law[total]) for law, total in zip(whole, TOTALS, strict=True)))

@@ -29,6 +29,11 @@ class Likelihood(PyTree, abstract=True):
         return False
 
     @property
+    def is_limited(self) -> bool:
+        """Whether sums are short whatever the parameters, so that they need not be fitted to any."""
+        return False
+
+    @property
     def is_shortened(self) -> bool:
         """Whether sums are thinned or looked up in a table, so that draws are to be compared with the whole sums."""
         return False

@@ -22,13 +22,19 @@ from jax.scipy.special import logsumexp
 from dpjax._util.pytree import static
 from dpjax.base import Array, Key, Model, Parameters, Records
 from dpjax.data_augmentation.summed_out.terms import Listed, Terms, Windows
-from dpjax.numerics.convolution import convolve, piece
+from dpjax.numerics.convolution import convolve, cut, piece
 from dpjax.numerics.selection import select_index, select_indices, select_weight
 
 __all__ = ["GroupedTerms", "count_products"]
 
-NUM_TILTS, MOST_CHANGE = 10, 20.0
-"""Steps of the search for λ, and the largest of them."""
+MOST_TILTS, MOST_CHANGE = 10, 20.0
+"""Most steps of the search for λ, and the largest of them."""
+
+CLOSE = 0.25
+"""By how many standard deviations the mean sum may be off where the search for λ ends: any λ is good, near the best."""
+
+PRODUCTS_A_NUMBER = 64
+"""Products of convolutions that take about as long as the density of one number."""
 
 LEAST_SLOPE = 0.05
 """Least slope of the log-odds of the mean in λ that a step assumes."""
@@ -100,8 +106,14 @@ class GroupedTerms(Terms):
 
     @property
     def size(self) -> int:
-        """The numbers of all records, and the products of the convolutions."""
-        return self.records.size + len(self.leaf) * count_products(self.leaf.shape[1], self.widths)
+        """The numbers of all records, and as many as the products of the convolutions take the time of."""
+        products = len(self.leaf) * count_products(self.leaf.shape[1], self.widths)
+        return self.records.size + products // PRODUCTS_A_NUMBER
+
+    @property
+    def is_limited(self) -> bool:
+        """See `Terms`: totals limit the numbers."""
+        return True
 
     def build(self, model: Model) -> Callable[[Parameters], Array]:
         """See `Terms`: the density of a group stands in the place of its first record."""
@@ -127,9 +139,10 @@ class GroupedTerms(Terms):
 
     def _plant(self, weights: Array) -> "Tree":
         """The trees of all groups, given the weights [w, m]."""
-        places = jnp.arange(self.widths[0][0], dtype=self.place.dtype)[None, None]
-        padded = jnp.pad(weights, ((0, 0), (0, 1)))
-        taken = padded[jnp.minimum(self.place[..., None] + places, len(weights) - 1), self.leaf[..., None]]
+        width = self.widths[0][0]
+        columns = jnp.pad(weights, ((0, 0), (0, 1))).T[self.leaf]
+        taken = jax.vmap(jax.vmap(lambda column, first: cut(column, first, width)))(columns, self.place)
+        places = jnp.arange(width, dtype=self.place.dtype)[None, None]
         leaves = jnp.where(places < self.size_of_leaf[..., None], taken, -jnp.inf)
         grow = partial(grow_tree, self.widths[1:])
         return jax.vmap(grow)(leaves, self.starts, self.root, self.log_total)
@@ -227,7 +240,8 @@ def find_tilt(leaves: Array, sums: Array, log_total: Array) -> Array:
 
     tiny = jnp.finfo(leaves.dtype).tiny
 
-    def step(tilt: Array, _: None) -> tuple[Array, None]:
+    def step(search: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        tilt, _, number = search
         weights = scale(leaves + tilt * places)[0]
         shares = weights / jnp.maximum(jnp.sum(weights, axis=1, keepdims=True), tiny)
         means = jnp.sum(shares * places, axis=1)
@@ -240,9 +254,13 @@ def find_tilt(leaves: Array, sums: Array, log_total: Array) -> Array:
         missing = jnp.log((aim + 0.25) / (end - aim + 0.25)) - jnp.log(below) + jnp.log(above)
         change = missing / jnp.maximum(variance / below + variance / above, LEAST_SLOPE)
         moved = tilt + jnp.clip(change, -MOST_CHANGE, MOST_CHANGE)
-        return jnp.where(jnp.isfinite(moved), moved, tilt), None
+        return jnp.where(jnp.isfinite(moved), moved, tilt), jnp.abs(change) * jnp.sqrt(variance), number + 1
 
-    return jax.lax.scan(step, jnp.zeros((), leaves.dtype), None, NUM_TILTS)[0]
+    def wanted(search: tuple[Array, Array, Array]) -> Array:
+        return (search[1] > CLOSE) & (search[2] < MOST_TILTS)
+
+    nothing = jnp.zeros((), leaves.dtype)
+    return jax.lax.while_loop(wanted, step, (nothing, nothing + jnp.inf, jnp.array(0)))[0]
 
 
 def climb_down(tree: Tree, starts: tuple[Array, ...], uniforms: Array) -> Array:

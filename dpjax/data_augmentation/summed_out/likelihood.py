@@ -27,12 +27,12 @@ from dpjax.data_augmentation.summed_out.terms import Listed, NormalField, NotSum
 from dpjax.data_augmentation.summed_out.totals import GroupTotals, check_straight, find_totals, limited
 from dpjax.data_augmentation.summed_out.trees import with_totals
 from dpjax.data_augmentation.summed_out.unknown_noise import UnknownNoise, extended, windows_through
-from dpjax.data_augmentation.summed_out.windows import first_windows, fit_windows, thin_windows
+from dpjax.data_augmentation.summed_out.windows import FEW_NUMBERS, first_windows, fit_windows, thin_windows
 from dpjax.data_augmentation.summed_out.within import fields_within, hold_within
 from dpjax.models.checks import check_fit
 from dpjax.models.positions import check_parameters
 from dpjax.models.programs import as_number, jit_model
-from dpjax.models.simulation import draw_parameters, draw_position, parameter_shapes
+from dpjax.models.simulation import draw_parameters, parameter_shapes, some_records
 from dpjax.models.within import KnownWithin
 from dpjax.numerics import leading_size, take_entry
 from dpjax.release import Microdata, PrivateRelease
@@ -169,6 +169,11 @@ class MarginalLikelihood(Likelihood, Printed):
     def is_large(self) -> bool:
         """Whether a gradient takes longer than what else a step is made of."""
         return self.size > LARGE
+
+    @property
+    def is_limited(self) -> bool:
+        """See `Likelihood`: then they are the same for all keys."""
+        return self.terms.is_limited and self.size <= FEW_NUMBERS
 
     @property
     def predicted(self) -> tuple[Model, Records, str] | None:
@@ -426,7 +431,7 @@ def make_terms(
     gapless: bool = False,
 ) -> Terms:
     """What is hidden of each record; `finish` adds what was released of several, maybe only to windows without gaps."""
-    known = release.hold(draw_records.unoptimized(model, release.n))
+    known = release.hold(some_records.unoptimized(model, release.n))
     hidden = hidden_fields(model, release)
     groups, others = split_hidden(model, release, hidden)
     form = None if gapless else closed_form(model, release)
@@ -490,9 +495,3 @@ def log_ratios(model: Model, thinned: MarginalLikelihood, whole: MarginalLikelih
     del model
     one, other = thinned.build(), whole.build()
     return jax.lax.map(lambda at: one(at) - other(at), parameters)
-
-
-@partial(jit_model, static_argnames=("n",))
-def draw_records(model: Model, n: int) -> Records:
-    """Some records of the model [n], which have its known covariates in their places."""
-    return draw_position(jax.random.key(0), model, n).records

@@ -63,6 +63,11 @@ class Terms(PyTree, abstract=True):
         return leading_size(self.known)
 
     @property
+    def is_limited(self) -> bool:
+        """Whether more than what was released of single records limits the numbers, so that fitting gains little."""
+        return False
+
+    @property
     def length(self) -> int:
         """How many numbers of a record are summed over at most; 0 where that is the same for all releases of a kind."""
         return 0

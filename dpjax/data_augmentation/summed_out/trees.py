@@ -15,8 +15,11 @@ __all__ = ["with_totals"]
 MOST_PRODUCTS = 2**24
 """Most products of which the sums of all groups are made: a gradient takes some ten milliseconds."""
 
-FEW, STEP = 16, 8
-"""Nodes with more than a few numbers have a multiple of so many, so that programs for similar releases are the same."""
+FEW, STEPS = 16, 8
+"""Nodes with more than a few numbers have one of four sizes between powers of two, multiples of an eighth of the next.
+
+So programs for similar releases, and for other keys, are mostly the same.
+"""
 
 
 class SumRanges(NamedTuple):
@@ -172,4 +175,5 @@ def ends_of(log_total: np.ndarray, low: np.ndarray) -> SumRanges:
 def rounded(sizes: np.ndarray) -> int:
     """The largest size, or a little more."""
     most = int(np.max(sizes))
-    return most if most <= FEW else -(-most // STEP) * STEP
+    step = 2 ** (most - 1).bit_length() // STEPS
+    return most if most <= FEW else -(-most // step) * step
