@@ -214,7 +214,7 @@ def test_withheld_units_are_refused_by_name(model):
         dpjax.releases.withheld_units([NAN, 1.5, 12, 2, NAN, 4], totals)
     with pytest.raises(TypeError, match=r"totals: given .*; expected a dpjax.Release"):
         dpjax.releases.withheld_units([NAN, 1, 12, 2, NAN, 4], {"A": 3})
-    with pytest.raises(ValueError, match="summed: given n = 6; expected n = 2"):
+    with pytest.raises(ValueError, match="values: given 2 units; expected 6"):
         dpjax.releases.withheld_units([NAN, 1], totals)
 
 
