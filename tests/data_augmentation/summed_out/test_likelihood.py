@@ -156,7 +156,9 @@ def test_thinned_windows_agree_where_the_noise_is_smooth():
         log_released=whole.terms.log_released[::40] + np.log(40.0),
         stride=40 * whole.terms.stride,
     )
-    assert error_of_thinning(replace(whole, terms=rare), whole, draws) > 1e-3
+    # Errors are compared up to a constant, and so at two places.
+    places = jax.tree.map(lambda one, other: jnp.stack([one, other]), near, at(5.1))
+    assert error_of_thinning(replace(whole, terms=rare), whole, places) > 1e-3
     assert error_of_thinning(replace(whole, terms=thinned), whole, draws) < 1e-2
 
 
