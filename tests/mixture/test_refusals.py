@@ -36,7 +36,8 @@ def sample(**changes: Any) -> mixture.MixturePosterior:
 BETA = {"component": mixture.GammaShapes(2.0, 1.0), "channel": None}
 BAD = {
     "a missing value of a table": ({"values": Column(1.0, np.nan), "channel": None}, ValueError, "values: given"),
-    "an object of a table": ({"values": Column(1.0, None)}, TypeError, "values: given an array of object"),
+    "None in a table": ({"values": Column(1.0, None)}, ValueError, "values: given"),
+    "an object of a table": ({"values": Column(1.0, object())}, TypeError, "values: given an array of object"),
     "a number for records": ({"values": 1.0, "channel": None}, ValueError, r"values: given shape \[\]"),
     "no values": ({"values": None, "channel": None}, TypeError, "values: given None"),
     "a record outside": (
