@@ -210,7 +210,7 @@ def test_a_run_with_records_summed_out_leaves_the_device_one_program(as_on_a_gpu
 
 def test_what_is_counted() -> None:
     """Of a program that has some of each: loops in turn, one in another, one whose length the data decide."""
-    table = np.arange(6.0)
+    table = np.asarray(jnp.arange(6.0))
 
     def program(number: jax.Array) -> jax.Array:
         inner = lambda total, _: (jax.lax.fori_loop(0, 3, lambda _, part: part + table, total), None)  # noqa: E731

@@ -66,7 +66,7 @@ def test_a_sweep_made_again_with_more_slots_is_the_same() -> None:
             chain_keys=keys,
             schedule=(Segment("sampling", 0, 60, 1),),
         )
-        return run_to_end(run, Status(0, 0, FittedSlots(setup), states, ()), None, False)
+        return run_to_end(run, Status(0, 0, FittedSlots(setup), states, ()), None, Progress(False))
 
     grown, wide = chains(8), chains(16)
     assert grown.kernel.setup.capacity > 8

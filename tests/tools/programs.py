@@ -100,7 +100,7 @@ def pair(kernel: coupling.CoupledKernel) -> Program:
 def free(build: Callable, summed: bool = False) -> Program:
     """A sweep over exchangeable records without a release."""
     algorithm = build(
-        (lambda total: -jnp.square(total)) if summed else (lambda records: -jnp.sum(jnp.square(records))),
+        lambda numbers: -jnp.sum(jnp.square(numbers)),
         lambda key: jax.random.normal(key),
         lambda record: -jnp.square(record) / 2,
         statistic=jnp.atleast_1d if summed else None,
