@@ -99,10 +99,11 @@ def check_units(posterior: "Posterior", units: Sequence[str] | None) -> tuple[st
     """The names of the records, or an error unless each has one."""
     if units is None:
         return None
-    n, names = posterior.release.n, tuple(map(str, units)) if not isinstance(units, str) else (units,)
+    n, given_names = posterior.release.n, (units,) if isinstance(units, str) else tuple(units)
+    names = tuple(map(str, given_names))
     if not posterior.release.fields:
         fail("units", f"{len(names)} names, for a sum over the records", "None", "Leave it out.")
-    check_no_gaps("units", [units] if isinstance(units, str) else units, "Pass a name for each record.")
+    check_no_gaps("units", given_names, "Pass a name for each record.")
     if len(names) != n or len(set(names)) != n:
         given = f"{len(names)} names, of which {len(set(names))} differ"
         fail("units", given, f"a name of its own for each of {n} records", "Pass them in the order of the release.")

@@ -29,6 +29,8 @@ def test_a_unit_without_a_name_is_refused(arviz):
     local = make_posterior(dpjax.LocalRelease([1.0, 2.0], dpjax.Laplace(1.0), "y"))
     with pytest.raises(ValueError, match="units: given no name in place 1"):
         local.to_arviz(units=["a", None])
+    with pytest.raises(ValueError, match="units: given no name in place 1"):
+        local.to_arviz(units=iter(["a", None]))
 
 
 def test_both_forms_of_arviz_are_served(monkeypatch, arviz, posterior):
